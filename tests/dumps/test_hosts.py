@@ -27,7 +27,7 @@ ALONE = "HloModule jit_log, is_scheduled=true\n\nENTRY %e {\n  ROOT %p = f32[] p
 
 def compare(folder: Path, group: str | None = None) -> HostFindings:
     found = scan([str(folder)], group=group)
-    return summarize([str(folder)], found, Gatherer(1, None), 1).hosts
+    return summarize([str(folder)], found, Gatherer(1, None)).hosts
 
 
 @pytest.fixture

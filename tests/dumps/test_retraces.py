@@ -14,7 +14,7 @@ from hloopt.dumps.terminal import trace_text
 
 
 def traces(folder: Path) -> list[Trace]:
-    return summarize([str(folder)], scan([str(folder)]), Gatherer(1, None), 1).retraces
+    return summarize([str(folder)], scan([str(folder)]), Gatherer(1, None)).retraces
 
 
 def write(folder: Path, id: int, begin: str) -> None:

@@ -102,7 +102,7 @@ def test_a_planted_difference_on_host_3_of_8(
         if stage >= begin:  # later dumps of this host are of that program, too
             (tmp_path / "process-3" / Path(path).name).write_text(other)
     found = scan([str(tmp_path)])
-    (divergence,) = summarize([str(tmp_path)], found, Gatherer(2, None), 2).hosts.divergences
+    (divergence,) = summarize([str(tmp_path)], found, Gatherer(2, None)).hosts.divergences
     assert divergence.maker == "spmd-partitioner: spmd-partitioning"
     assert divergence.hosts == [[f"process-{n}" for n in range(8) if n != 3], ["process-3"]]
     assert divergence.first is not None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hloopt.ir.module import Module
 
 _Result = TypeVar("_Result")
+_Task = TypeVar("_Task")
 
 
 class Problem(NamedTuple):
@@ -129,6 +130,17 @@ class Gatherer:
         self._spread_problems(paths, depth)
         return self.found
 
+    def elsewhere(
+        self,
+        work: Callable[[_Task], _Result],
+        tasks: Sequence[_Task],
+        lost: Callable[[_Task], _Result],
+    ) -> Iterator[_Result]:
+        """Results of tasks in order, by the cluster or by other processes."""
+        if self._cluster is not None:
+            return self._cluster(work, tasks, lost)
+        return in_processes(work, tasks, self._jobs, lost)
+
     def _keep(self, path: str, content: str, depth: Depth, data: dict[str, Any] | Problem) -> None:
         if isinstance(data, Problem):
             self.found.problems[path] = data
@@ -172,13 +184,8 @@ class Gatherer:
         tasks: Sequence[str],
         lost: Callable[[str], _Result],
     ) -> Iterable[tuple[str, _Result]]:
-        results: Iterable[_Result]
-        if self._cluster is not None:
-            results = self._cluster(work, tasks, lost)
-        elif self._jobs > 1 and len(tasks) > 1:
-            results = in_processes(work, tasks, self._jobs, lost)
-        else:
-            results = map(work, tasks)
+        is_here = self._cluster is None and (self._jobs == 1 or len(tasks) == 1)
+        results = map(work, tasks) if is_here else self.elsewhere(work, tasks, lost)
         for number, (path, result) in enumerate(zip(tasks, results, strict=True), 1):
             if self._progress is not None:
                 self._progress(f"{what} {counted(len(tasks), 'file')}", number / len(tasks))

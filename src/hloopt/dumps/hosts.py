@@ -14,7 +14,6 @@ from hloopt.dumps.facts import Depth, Facts
 from hloopt.dumps.folder import Compilation, natural
 from hloopt.dumps.gather import Gatherer
 from hloopt.dumps.names import Phase, Stage
-from hloopt.processes import in_processes
 
 
 @dataclass(slots=True)
@@ -75,9 +74,7 @@ class HostFindings:
     leftovers: list[Leftover]
 
 
-def compare_hosts(
-    compilations: Sequence[Compilation], gatherer: Gatherer, jobs: int
-) -> HostFindings:
+def compare_hosts(compilations: Sequence[Compilation], gatherer: Gatherer) -> HostFindings:
     """Compare what the hosts of each run compiled, stage by stage.
 
     Modules are compared that have one program, occurrence, run and group. Files with equal bytes
@@ -87,7 +84,7 @@ def compare_hosts(
     several = [each for each in sets if len(each) > 1]
     gatherer.contents(c.hlo(s).path for each in several for c in each for s in c.stages)
     divergences = [found for each in several for found in _diverging(each, gatherer)]
-    _add_first_differences(divergences, jobs)
+    _add_first_differences(divergences, gatherer)
     return HostFindings(
         len(several),
         divergences,
@@ -286,10 +283,10 @@ def _divergence(
     )
 
 
-def _add_first_differences(divergences: Sequence[Divergence], jobs: int) -> None:
+def _add_first_differences(divergences: Sequence[Divergence], gatherer: Gatherer) -> None:
     wanted = [each for each in divergences if len(list(filter(None, each.files))) > 1]
     pairs = [(files[0], files[1]) for e in wanted if (files := list(filter(None, e.files)))]
-    results = in_processes(first_difference, pairs, jobs, no_difference)
+    results = gatherer.elsewhere(first_difference, pairs, no_difference)
     for divergence, first in zip(wanted, results, strict=True):
         divergence.first = first
 

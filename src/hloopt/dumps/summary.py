@@ -68,7 +68,7 @@ class Summary:
         return bool(self.hosts.divergences or self.hosts.mismatches or self.hosts.leftovers)
 
 
-def summarize(roots: Sequence[str], folders: DumpFolders, gatherer: Gatherer, jobs: int) -> Summary:
+def summarize(roots: Sequence[str], folders: DumpFolders, gatherer: Gatherer) -> Summary:
     """Look at first and last stages of all modules, and where hosts differ at those between.
 
     Near-linear in the bytes of the files, of which those with equal bytes count once.
@@ -76,7 +76,7 @@ def summarize(roots: Sequence[str], folders: DumpFolders, gatherer: Gatherer, jo
     compilations = folders.compilations
     paths = [path for each in compilations for path in _ends(each)]
     found = gatherer.facts(paths, Depth.FULL)
-    hosts = compare_hosts(compilations, gatherer, jobs)
+    hosts = compare_hosts(compilations, gatherer)
     problems = {
         **{path: Problem(why, "HLO001", None, False) for path, why in folders.problems},
         **found.problems,

@@ -144,7 +144,7 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
     with gatherer_of(jobs, options) as gatherer:
         if options["module"] is not None:
             return _show_module(found, gatherer, options)
-        return _show_summary(folders, found, gatherer, jobs, options)
+        return _show_summary(folders, found, gatherer, options)
 
 
 _OF_MODULE = {
@@ -158,7 +158,6 @@ def _show_summary(
     folders: tuple[str, ...],
     found: DumpFolders,
     gatherer: Gatherer,
-    jobs: int,
     options: dict[str, Any],
 ) -> int:
     from hloopt.dumps.summary import hlo_paths, look_at_part, summarize, summary_to_json
@@ -169,7 +168,7 @@ def _show_summary(
     elif (own := shard()) is not None:
         look_at_part(found, paths[own.part :: own.parts], gatherer)
         write_part(own, paths, {str(own.part): gatherer.found.to_json()})
-    summary = summarize(folders, found, gatherer, jobs)
+    summary = summarize(folders, found, gatherer)
     exit_code = EXIT_FOUND if summary.has_findings else 0
     if summary.problems:
         exit_code = EXIT_USAGE
@@ -225,7 +224,7 @@ def _watch(folders: tuple[str, ...], options: dict[str, Any]) -> int:
             gatherer.forget(new)
             found = listed()
             if found is not None:
-                for line in news.of(summarize(folders, found, gatherer, jobs)):
+                for line in news.of(summarize(folders, found, gatherer)):
                     print(line, flush=True)
     return 0
 
