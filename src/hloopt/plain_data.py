@@ -10,6 +10,7 @@ import types
 import typing
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 
@@ -42,13 +43,18 @@ def from_plain(kind: Any, data: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(data)
     if isinstance(kind, type) and is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return kind(**{each.name: from_plain(hints[each.name], data[each.name])
                        for each in fields(kind)})  # fmt: skip
     if isinstance(kind, type) and issubclass(kind, tuple):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return kind(*map(from_plain, hints.values(), data))
     return data
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _tuple(arguments: tuple[Any, ...], data: Any) -> tuple[Any, ...]:

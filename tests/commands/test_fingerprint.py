@@ -38,6 +38,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(f"{name}.hlo").write_text(text, encoding="utf-8")
 
 
+def test_standard_input_is_read_anew_by_each_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hashes = []
+    for opcode in ("negate", "sine"):
+        text = f"ENTRY e {{ p = f32[] parameter(0) ROOT r = f32[] {opcode}(p) }}"
+        stream = io.TextIOWrapper(io.BytesIO(text.encode()))
+        monkeypatch.setattr("sys.stdin", stream)
+        assert main(["fingerprint", "-"]) == 0
+        hashes.append(capsys.readouterr().out)
+    assert hashes[0] != hashes[1]
+
+
 def test_it_lists_hashes_and_exits_with_0(capsys: Capture) -> None:
     assert main(["fingerprint", "a.hlo", "renamed.hlo", "other.hlo"]) == 0
     out, err = capsys.readouterr()

@@ -145,6 +145,8 @@ def test_times_from_a_log(hosts: Path, tmp_path: Path, capsys: Capture) -> None:
         ["--module", "jit_step", "--track", "%nothing"],
         ["--module", "jit_step", "--diff", "nothing"],
         ["--module", "jit_step", "--log", "missing"],
+        ["--module", "jit_step", "--html", "x.html"],
+        ["--pages", "1"],
         ["--host", "("],
         ["--group", "["],
     ],

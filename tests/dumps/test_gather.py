@@ -14,6 +14,7 @@ from hloopt.dumps import gather
 from hloopt.dumps.cache import Cache
 from hloopt.dumps.facts import Depth, Facts
 from hloopt.dumps.gather import Gatherer, examine
+from hloopt.plain_data import from_plain, to_plain
 
 
 def write(folder: Path, **texts: str) -> list[str]:
@@ -39,7 +40,7 @@ def test_facts(jobs: int, tmp_path: Path) -> None:
     assert scheduled is not None
     assert scheduled.peak == 3 * 256 + 256  # two arguments, the result, and a temporary
     assert scheduled.sequence == ("all-reduce f32[8,8]{1,0} groups {{0,1,2,3}} channel 1",)
-    assert Facts.from_json(json.loads(json.dumps(scheduled.to_json()))) == scheduled
+    assert from_plain(Facts, json.loads(json.dumps(to_plain(scheduled)))) == scheduled
 
 
 def test_times_are_of_a_target(tmp_path: Path) -> None:

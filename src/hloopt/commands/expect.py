@@ -117,11 +117,13 @@ def command(
         raise click.UsageError("nothing is expected: give an expectation, or --expectations FILE")
     past = None if baseline is None else _Past.of(baseline, tolerance, is_kept=not update_baseline)
     if write_baseline is not None:
-        figures, is_whole = look_at_views(paths, cost_model, guessed, _figures, jobs)
+        figures, is_whole = look_at_views(paths, cost_model, guessed, _figures, jobs, has_keys=True)
         now = {key: looked.figures for key, looked in figures}
         return _write(now, write_baseline) if is_whole else EXIT_USAGE
     look = partial(_check, entries=entries, past=past)
-    found, is_whole = look_at_views(paths, cost_model, guessed, look, jobs)
+    found, is_whole = look_at_views(
+        paths, cost_model, guessed, look, jobs, has_keys=past is not None
+    )
     if past is not None and update_baseline and is_whole:
         past.update({key: looked.figures for key, looked in found})
     if past is not None and update_baseline and not entries:

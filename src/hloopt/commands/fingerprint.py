@@ -66,12 +66,13 @@ def command(
     from hloopt.analysis.fingerprint import LEFT_OUT
 
     ignored = (LEFT_OUT - as_classes(with_classes)) | as_classes(without_classes)
-    found, exit_code = _fingerprints(files, ignored, jobs)
+    kept: dict[str, Module] = {}
+    found, exit_code = _fingerprints(files, ignored, jobs, kept)
     groups: dict[str, list[str]] = {}
     for path, each in found.items():
         groups.setdefault(each.value, []).append(path)
     ranked = dict(sorted(groups.items(), key=lambda item: -len(item[1])))  # else as given
-    differing = _differing(ranked, ignored) if same else {}
+    differing = _differing(ranked, ignored, kept) if same else {}
     if output_format == "json":
         _print_as_json(found, ranked, differing, ignored)
     else:
@@ -97,7 +98,7 @@ class _Printed(NamedTuple):
 
 
 def _fingerprints(
-    files: tuple[str, ...], ignored: frozenset[str], jobs: int
+    files: tuple[str, ...], ignored: frozenset[str], jobs: int, kept: dict[str, Module]
 ) -> tuple[dict[str, _Printed], int]:
     """The fingerprints of the files that can be read, and the exit code of those that cannot."""
     from hloopt.files import find_inputs
@@ -105,7 +106,7 @@ def _fingerprints(
     found: dict[str, _Printed] = {}
     exit_code = 0
     paths = find_inputs(files)
-    look = partial(_look, ignored=ignored)
+    look = partial(_look, ignored=ignored, kept=kept)
     for path, each in zip(paths, map_files(_Printed, look, paths, jobs, _lost), strict=True):
         if each.error is not None:
             print(each.error, file=sys.stderr)
@@ -116,13 +117,13 @@ def _fingerprints(
     return found, exit_code
 
 
-def _look(path: str, ignored: frozenset[str]) -> _Printed:
+def _look(path: str, ignored: frozenset[str], kept: dict[str, Module]) -> _Printed:
     from hloopt.analysis.fingerprint import Fingerprints
     from hloopt.diagnostics import HloError, render_error
     from hloopt.verifier.well_formed import why_invalid
 
     try:
-        module = _read(path)
+        module = _read(path, kept)
         problem = why_invalid(module)
         if problem is not None:
             raise problem
@@ -138,19 +139,14 @@ def _lost(path: str) -> _Printed:
     return _Printed(error=render_error(lost_process(path)))
 
 
-_read_from_stdin: dict[str, Module] = {}
-"""The module of standard input, which cannot be read again."""
-
-
-def _read(path: str) -> Module:
-    """The module of a file. Raises HloError."""
+def _read(path: str, kept: dict[str, Module]) -> Module:
+    """The module of a file; that of standard input, which cannot be read again, is kept. Raises
+    HloError."""
     from hloopt.files import STANDARD_STREAM, read_module
 
-    if path in _read_from_stdin:
-        return _read_from_stdin.pop(path)
-    module = read_module(path)
+    module = kept.get(path) or read_module(path)
     if path == STANDARD_STREAM:
-        _read_from_stdin[path] = module
+        kept[path] = module
     return module
 
 
@@ -180,7 +176,7 @@ def _print_line(value: str, path: str) -> None:
 
 
 def _differing(
-    groups: dict[str, list[str]], ignored: frozenset[str]
+    groups: dict[str, list[str]], ignored: frozenset[str], kept: dict[str, Module]
 ) -> dict[str, tuple[str, ...] | None]:
     """The classes of content in which each group but the first differs from it."""
     from hloopt.analysis.fingerprint import Fingerprints, differing_classes
@@ -188,7 +184,7 @@ def _differing(
     if len(groups) < 2:
         return {}
     first, *others = (
-        (group, Fingerprints(_read(paths[0]), ignored)) for group, paths in groups.items()
+        (group, Fingerprints(_read(paths[0], kept), ignored)) for group, paths in groups.items()
     )
     return {group: differing_classes(first[1], each) for group, each in others}
 

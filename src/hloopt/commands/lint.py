@@ -154,7 +154,10 @@ def _lint(
 
     look = partial(past.lint, settings=settings)
     rest = {name: value for name, value in options.items() if name != "jobs"}
-    found, is_whole = look_at_views(files, cost_model, settings.max_guessed, look, options["jobs"])
+    found, is_whole = look_at_views(
+        *(files, cost_model, settings.max_guessed, look, options["jobs"]),
+        has_keys=past.path is not None,
+    )
     if past.is_written:
         if is_whole:
             past.write({key: looked.figures for key, looked in found})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,7 @@ from hloopt.dumps.folder import Compilation
 from hloopt.dumps.gather import Gatherer
 from hloopt.dumps.logs import Times
 from hloopt.dumps.names import PIPELINE_START, Phase, Stage
+from hloopt.plain_data import to_plain
 
 
 class Effect(StrEnum):
@@ -81,8 +82,8 @@ class Chain:
         wanted, _, number = name.partition("#")
         found = [s for s in self.steps if wanted in (s.stage.after, s.maker) and s.number]
         if not found and wanted.isdecimal():
-            found = [s for s in self.steps if s.number and s.stage.phase is Phase.PASSES
-                     and s.stage.number == int(wanted)]  # fmt: skip
+            dumps = (s for s in self.steps if s.number and s.stage.phase is Phase.PASSES)
+            found = [s for s in dumps if s.stage.number == int(wanted)]
         if not found:
             names = {s.stage.after for s in self.steps} - {PIPELINE_START}
             raise HloError(
@@ -184,7 +185,7 @@ def chain_to_json(chain: Chain, times: Times | None = None) -> dict[str, Any]:
                 "file": step.path,
                 "effect": step.effect.value,
                 "seconds": _seconds(chain, step, times or {}),
-                "facts": None if step.facts is None else asdict(step.facts),
+                "facts": to_plain(step.facts),
             }
             for step in chain.steps
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,20 +58,6 @@ class Facts:
     sequence: tuple[str, ...] | None = None
     """Of a module with a schedule its collectives in the order of execution: kind, shape, groups of
     devices, channel."""
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Facts:
-        """Read back what `to_json` made. Raises KeyError or TypeError for other data."""
-        own = {each.name: data[each.name] for each in fields(cls)}
-        for name in ("devices", "parameters", "results", "sequence"):
-            own[name] = None if own[name] is None else tuple(own[name])
-        if own["collectives"] is not None:
-            own["collectives"] = {k: (v[0], v[1]) for k, v in own["collectives"].items()}
-        return cls(**own)
 
 
 def facts_of(module: Module, depth: Depth, target: str | None = None) -> Facts:

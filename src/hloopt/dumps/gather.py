@@ -13,6 +13,7 @@ from hloopt.diagnostics import HloError, Source, counted
 from hloopt.dumps.cache import Cache
 from hloopt.dumps.facts import Depth, Facts, facts_of
 from hloopt.files.storage import open_binary, size_of
+from hloopt.plain_data import from_plain, to_plain
 from hloopt.processes import in_processes
 
 if TYPE_CHECKING:
@@ -55,16 +56,16 @@ class Gathered:
         """All of it as plain data."""
         return {
             "contents": self.contents,
-            "facts": [[key, depth.name, f.to_json()] for (key, depth), f in self.facts.items()],
-            "problems": {path: list(problem) for path, problem in self.problems.items()},
+            "facts": [[key, depth.name, to_plain(f)] for (key, depth), f in self.facts.items()],
+            "problems": to_plain(self.problems),
         }
 
     def add(self, data: dict[str, Any]) -> None:
         """Add what `to_json` made. Raises KeyError, TypeError or ValueError for other data."""
         self.contents |= data["contents"]
         for content, depth, facts in data["facts"]:
-            self.facts[content, Depth[depth]] = Facts.from_json(facts)
-        self.problems |= {path: Problem(*why) for path, why in data["problems"].items()}
+            self.facts[content, Depth[depth]] = from_plain(Facts, facts)
+        self.problems |= from_plain(dict[str, Problem], data["problems"])
 
 
 class Gatherer:
@@ -146,7 +147,7 @@ class Gatherer:
             self.found.problems[path] = data
             return
         self.found.contents[path] = content  # as it was when it was looked at
-        self.found.facts[content, depth] = Facts.from_json(data)
+        self.found.facts[content, depth] = from_plain(Facts, data)
         if self._cache is not None:
             self._cache.put(self._key(content, depth), data)
 
@@ -160,8 +161,8 @@ class Gatherer:
         if data is None:
             return False
         try:
-            self.found.facts[content, depth] = Facts.from_json(data)
-        except (KeyError, TypeError, IndexError):  # not what this version writes
+            self.found.facts[content, depth] = from_plain(Facts, data)
+        except (KeyError, TypeError, ValueError):  # not what this version writes
             return False
         self.found.from_cache += 1
         return True
@@ -263,7 +264,8 @@ def _examine(path: str, depth: Depth, target: str | None) -> dict[str, Any] | Pr
             module = _read(path)
             if module is None:
                 return Problem(f"{path} ends in the middle of a module", None, None, True)
-            return facts_of(module, depth, target).to_json()
+            found: dict[str, Any] = to_plain(facts_of(module, depth, target))
+            return found
     except HloError as error:
         line = error.location[0] if error.location else None
         return Problem(error.message, error.code, line, False)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from hloopt.diagnostics import counted, printable
 from hloopt.dumps.findings import finding_lines
 from hloopt.dumps.summary import ModuleRow, Summary
-from hloopt.dumps.terminal import head_text, module_cells, trace_text
+from hloopt.dumps.terminal import HEADS, NAMES, head_text, module_cells, trace_text
 from hloopt.reports.console.markdown import markdown_text
 
-_HEADS = ("module", "run", "id", "hosts", "stages", "instructions", "peak", "collectives")
-_FIGURES = frozenset(("id", "hosts", "stages", "instructions", "peak", "collectives"))
+_HEADS = HEADS[: HEADS.index("exposed")]
+"""The columns there is room for."""
 
 
 def write_markdown(summary: Summary, *, top: int) -> str:
@@ -39,7 +39,7 @@ def _code(line: str) -> str:
 
 def _modules(rows: Sequence[ModuleRow], top: int) -> Iterator[str]:
     yield f"| {' | '.join(_HEADS)} |"
-    yield f"| {' | '.join('---:' if head in _FIGURES else '---' for head in _HEADS)} |"
+    yield f"| {' | '.join('---' if head in NAMES else '---:' for head in _HEADS)} |"
     for row in rows[:top]:
         cells = list(module_cells(row))[: len(_HEADS)]
         yield f"| {' | '.join(map(markdown_text, cells))} |"

@@ -12,27 +12,20 @@ from hloopt.dumps.folder import Compilation
 from hloopt.dumps.names import FileKind
 from hloopt.dumps.retraces import Trace
 from hloopt.dumps.summary import ModuleRow, Summary
-from hloopt.dumps.terminal import collectives_text, trace_text
+from hloopt.dumps.terminal import HEADS, NAMES, module_cells, trace_text
 from hloopt.files import is_remote
-from hloopt.reports.console.units import human_bytes, human_count, human_seconds
-from hloopt.reports.html.page import as_html, facts_list, html_page, notes_list
-
-_HEADS = (
-    *(
-        "module",
-        "run",
-        "id",
-        "hosts",
-        "stages",
-        "instructions",
-        "peak",
-        "collectives",
-        "exposed",
-        "flops",
-    ),
-    "text",
+from hloopt.reports.console.units import human_bytes
+from hloopt.reports.html.page import (
+    Column,
+    Link,
+    as_html,
+    data_table,
+    facts_list,
+    html_page,
+    notes_list,
 )
-_LEFT = frozenset(("module", "run"))
+
+_COLUMNS = [Column(head, "" if head in NAMES else "number") for head in HEADS]
 
 
 def dumps_page(summary: Summary, place: str, pages: Mapping[int, Mapping[str, str]]) -> str:
@@ -90,50 +83,11 @@ def _finding(lines: Sequence[str]) -> str:
 
 
 def _modules(rows: Sequence[ModuleRow]) -> str:
-    body = "".join(
-        _row((_link(f"#m{number}", row.one.name), *_cells(row))) for number, row in enumerate(rows)
-    )
-    return _table("Modules", _HEADS, body)
-
-
-def _cells(row: ModuleRow) -> Iterator[str]:
-    one, before, after = row.one, row.before, row.after
-    yield as_html(one.run)
-    yield str(one.id)
-    yield str(len(row.compilations))
-    yield str(len(one.stages))
-    counts = [f"{facts.instructions:,}" if facts else "?" for facts in (before, after)]
-    yield " → ".join(counts) if one.is_finished and len(one.stages) > 1 else counts[0]
-    yield "-" if after is None or after.peak is None else human_bytes(after.peak)
-    yield as_html(collectives_text(row))
-    yield "-" if after is None or after.exposed is None else human_seconds(after.exposed)
-    yield "-" if after is None or after.flops is None else human_count(after.flops)
-    yield human_bytes(row.text_bytes)
-
-
-def _table(label: str, heads: Sequence[str], body: str) -> str:
-    cells = "".join(
-        f'<th scope="col"{"" if head in _LEFT else _NUMBER}>{head}</th>' for head in heads
-    )
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}"><table><thead><tr>'
-        f"{cells}</tr></thead><tbody>{body}</tbody></table></div>\n"
-    )
-
-
-_NUMBER = ' class="number"'
-
-
-def _row(cells: Sequence[str]) -> str:
-    """Cells that are HTML already, as the heads above them."""
-    return (
-        "<tr>"
-        + "".join(
-            f"<td{'' if head in _LEFT else _NUMBER}>{cell}</td>"
-            for head, cell in zip(_HEADS, cells, strict=True)
-        )
-        + "</tr>\n"
-    )
+    cells: list[list[str | Link]] = []
+    for number, row in enumerate(rows):
+        name, *rest = module_cells(row)
+        cells.append([Link(f"#m{number}", name), *rest])
+    return data_table("Modules", _COLUMNS, cells)
 
 
 def _retraces(traces: Sequence[Trace]) -> str:
@@ -165,10 +119,10 @@ def _module(number: int, row: ModuleRow, folder: str, pages: Mapping[str, str]) 
     """A section with its stages; links to the dumps of its first host, and to further pages."""
     one = row.one
     stages = "".join(
-        f"<li>{_link(_relative(one.hlo(stage).path, folder), stage.label)}</li>\n"
+        f"<li>{Link(_relative(one.hlo(stage).path, folder), stage.label).html}</li>\n"
         for stage in one.stages
     )
-    links = [_link(_relative(path, folder), f"page of {what}") for what, path in pages.items()]
+    links = [Link(_relative(path, folder), f"page of {what}").html for what, path in pages.items()]
     links += _reports(one, folder)
     return (
         f'<details id="m{number}"><summary><b>{as_html(one.name)}</b>, module {one.id}'
@@ -187,7 +141,7 @@ def _where(row: ModuleRow) -> str:
 def _reports(one: Compilation, folder: str) -> list[str]:
     """Links to what XLA itself reported on the optimized module."""
     return [
-        _link(_relative(file.path, folder), f"XLA's {file.kind.value}")
+        Link(_relative(file.path, folder), f"XLA's {file.kind.value}").html
         for file in one.beside
         if file.kind in (FileKind.BUFFERS, FileKind.MEMORY) and file.path.endswith(".txt")
     ]
@@ -199,7 +153,3 @@ def _relative(path: str, folder: str) -> str:
     if is_remote(path):
         return path
     return quote(Path(os.path.relpath(os.path.abspath(path), folder)).as_posix())
-
-
-def _link(target: str, text: str) -> str:
-    return f'<a href="{as_html(target)}">{as_html(text)}</a>'

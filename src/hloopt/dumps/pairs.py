@@ -31,27 +31,22 @@ def pairs_of(before: str, after: str) -> list[Pair]:
 
 
 def _labelled(root: str) -> dict[str, str]:
+    found = scan([root])
     labels: dict[str, str] = {}
     dumps: set[str] = set()
-    for compilation in scan([root]).compilations:
+    for compilation in found.compilations:
         counts: Counter[str] = Counter()
         for stage, files in compilation.stages.items():
             dumps |= {file.path for file in files}
             counts[stage.label] += 1
             label = _label(compilation, stage, counts[stage.label])
             labels[label] = compilation.hlo(stage).path
-    for path in () if dumps and not _others(root, dumps) else find_inputs([root]):
-        if path not in dumps:
-            labels[path.removeprefix(root).lstrip("/")] = path
+    others = {file.path for file in found.files} - dumps
+    if not dumps or any(path.endswith((".hlo", ".hlo.pb")) for path in others):
+        for path in find_inputs([root]):  # which looks into texts
+            if path not in dumps:
+                labels[path.removeprefix(root).lstrip("/")] = path
     return labels
-
-
-def _others(root: str, dumps: set[str]) -> bool:
-    """Whether a folder may have HLO beside dumps, so that texts have to be looked into."""
-    return any(
-        file.path not in dumps and file.path.endswith((".hlo", ".hlo.pb"))
-        for file in scan([root]).files
-    )
 
 
 def _label(compilation: Compilation, stage: Stage, number: int) -> str:

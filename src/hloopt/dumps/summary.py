@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hloopt.dumps.facts import Depth, Facts
@@ -13,6 +13,7 @@ from hloopt.dumps.gather import Gatherer, Problem
 from hloopt.dumps.hosts import HostFindings, compare_hosts
 from hloopt.dumps.names import Stage
 from hloopt.dumps.retraces import Trace, find_retraces
+from hloopt.plain_data import to_plain
 
 
 @dataclass(slots=True)
@@ -161,7 +162,7 @@ def summary_to_json(summary: Summary) -> dict[str, Any]:
         "modules": [_row_to_json(row) for row in summary.rows],
         "retraces": [_trace_to_json(trace) for trace in summary.retraces],
         "compared": hosts.compared,
-        "divergences": [asdict(each) for each in hosts.divergences],
+        "divergences": to_plain(hosts.divergences),
         "mismatches": [
             {**each._asdict(), "entries": [{"entry": e, "hosts": h} for e, h in each.entries]}
             for each in hosts.mismatches
@@ -198,8 +199,8 @@ def _row_to_json(row: ModuleRow) -> dict[str, Any]:
         "stages": [stage.label for stage in one.stages],
         "files": sum(map(len, one.stages.values())) + len(one.beside),
         "text_bytes": row.text_bytes,
-        "before": None if row.before is None else row.before.to_json(),
-        "after": None if row.after is None else row.after.to_json(),
+        "before": to_plain(row.before),
+        "after": to_plain(row.after),
     }
 
 

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+HEADS = (
+    *("module", "run", "id", "hosts", "stages", "instructions", "peak", "collectives"),
+    *("exposed", "flops", "text"),
+)
+"""The columns of the table of modules: `module_cells`."""
+NAMES = frozenset(("module", "run"))
+"""The columns that are no figures."""
+
+
 def render_summary(summary: Summary, console: Console, *, top: int) -> None:
     """Print what is wrong first, then modules and traces: at most `top` of each."""
     from rich.text import Text
@@ -109,6 +118,7 @@ def _print_modules(summary: Summary, console: Console, width: int, top: int) -> 
 
 
 def module_cells(row: ModuleRow) -> Iterator[str]:
+    """A row of the table of modules; `-` for a figure that the module does not tell."""
     one, before, after = row.one, row.before, row.after
     yield one.name
     yield one.run

@@ -128,8 +128,12 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
         raise click.UsageError(f"{about_one[0]} is about one module: name it with --module")
     if options["module"] is not None and options["output_format"] == "markdown":
         raise click.UsageError("--format markdown is for a summary: leave out --module")
-    if options["module"] is not None and shard() is not None:
-        raise click.UsageError("--shard is for a summary: leave out --module")
+    if options["module"] is not None:
+        for name, is_given in (("--shard", shard()), ("--html", options["html"])):
+            if is_given is not None:
+                raise click.UsageError(f"{name} is for a summary: leave out --module")
+    if options["pages"] and options["html"] is None:
+        raise click.UsageError("--pages is for --html")
     check_watch(options)
     if options["watch"]:
         return _watch(folders, options)

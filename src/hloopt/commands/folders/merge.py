@@ -15,8 +15,8 @@ def command(ctx: click.Context, parts: tuple[str, ...]) -> int:
     """Write what one run over all files would have written; with its exit code.
 
     A part is what a command with --shard I/N writes. All N parts are needed, each once, of one
-    command line; the files have to lie where they lay. Results are those in the parts: no file is
-    looked at again, but by `dumps` where hosts differ.
+    command line; the files have to lie where they lay. Results are those in the parts. Files are
+    listed, and read again only where `dumps` or `fingerprint --same` say in what they differ.
 
     \b
     for i in 0 1 2; do hloopt stats dumps/ --shard $i/3 > part$i.json & done; wait

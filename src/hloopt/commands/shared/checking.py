@@ -17,7 +17,7 @@ from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, color_option, make_console, top_option
 from hloopt.commands.shared.each_file import each_in_processes, many_files_options, map_files
 from hloopt.commands.shared.executors import on_cluster
-from hloopt.commands.shared.parts import shard
+from hloopt.commands.shared.parts import merged, shard
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,18 +118,22 @@ def look_at_views(
     most_guessed: float,
     look: Callable[[str, View], Looked],
     jobs: int,
+    *,
+    has_keys: bool,
 ) -> tuple[list[tuple[str, Looked]], bool]:
     """Results of `look` for the modules of files, as checks see them; whether all could be read.
 
-    Each has its key in baselines: its name, numbered where one comes again. `look` is given it, and
-    works in another process where there are several jobs. A file that cannot be read is told on
-    stderr.
+    Each has its key in baselines: its name, with `has_keys` numbered where one comes again. `look`
+    is given it, and works in another process where there are several jobs. A file that cannot be
+    read is told on stderr.
     """
     from hloopt.files import find_inputs
 
     paths = find_inputs(files)
-    is_alone = jobs == 1 and shard() is None and on_cluster() is None
-    key_of = _counting() if is_alone else _counted_before(paths, jobs)
+    key_of: Callable[[str, str], str] = _name_alone
+    if has_keys and merged() is None:  # parts have them
+        is_alone = jobs == 1 and shard() is None and on_cluster() is None
+        key_of = _counting() if is_alone else _counted_before(paths, jobs)
     work = partial(
         _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look
     )
@@ -169,6 +173,10 @@ def _lost(path: str) -> _Viewed:
     return _Viewed("", None, render_error(lost_process(path)))
 
 
+def _name_alone(path: str, name: str) -> str:
+    return name
+
+
 def _counting() -> Callable[[str, str], str]:
     """The keys of modules that are asked for in the order of the files."""
     names: Counter[str] = Counter()
@@ -184,7 +192,7 @@ def _counted_before(paths: Sequence[str], jobs: int) -> Callable[[str, str], str
     """The keys of modules that are asked for in any order, by other processes."""
     names: Counter[str] = Counter()
     keys: dict[str, str] = {}
-    for path, name in zip(paths, each_in_processes(_name_of, paths, jobs, _name_of), strict=True):
+    for path, name in zip(paths, each_in_processes(_name_of, paths, jobs, _no_name), strict=True):
         if name:
             names[name] += 1
             keys[path] = _key(name, names[name])
@@ -200,6 +208,10 @@ def _name_of(path: str) -> str:
         return load(path).name
     except HloError:
         return ""
+
+
+def _no_name(path: str) -> str:
+    return ""
 
 
 def _key(name: str, number: int) -> str:

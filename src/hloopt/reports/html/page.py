@@ -100,8 +100,23 @@ class Column(NamedTuple):
     `text`: in several lines, and cut in the middle where that is not enough."""
 
 
+class Link(NamedTuple):
+    """A cell that leads to another place."""
+
+    target: str
+    text: str
+
+    @property
+    def html(self) -> str:
+        return f'<a href="{as_html(self.target)}">{as_html(self.text)}</a>'
+
+
 def data_table(
-    label: str, columns: Sequence[Column], rows: Iterable[Sequence[str]] = (), *, body: str = "rows"
+    label: str,
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str | Link]] = (),
+    *,
+    body: str = "rows",
 ) -> str:
     """A table in a box that scrolls where the window is too narrow for it.
 
@@ -123,7 +138,9 @@ def _style(column: Column) -> str:
     return f' class="{column.style}"' if column.style else ""
 
 
-def _cell(column: Column, value: str) -> str:
+def _cell(column: Column, value: str | Link) -> str:
+    if isinstance(value, Link):
+        return f"<td{_style(column)}>{value.html}</td>"
     shown, title = value, ""
     if column.style == "path":
         shown = tail(value, _LONGEST_PATH)
