@@ -192,7 +192,7 @@ def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None
             "flags set options of all-reduce-combiner only where --passes is names",
         ),
         (["no.hlo"], "no.hlo: No such file"),
-        (["m.hlo", "--format=pbtxt"], "is not an HloProto as text"),
+        (["m.hlo", "--format=pbtxt"], "no HLO proto in text"),
         (["m.hlo", "--format=pb"], "m.hlo"),
         (["m.hlo", "--xla_dump_to=m.hlo/x"], "cannot write m.hlo/x"),
         (["m.hlo", "--no-such"], "No such option"),

@@ -12,7 +12,7 @@ import pytest
 
 from hloopt.cli import main
 from hloopt.files import load, read_source, save
-from hloopt.proto import encode, encode_file
+from hloopt.proto import encode, encode_file, encode_text
 from hloopt.text import parse_module, print_module
 
 TEXT = """HloModule m
@@ -38,7 +38,7 @@ def step(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".pb", ".pb.gz", ".pb.zst"])
+@pytest.mark.parametrize("suffix", [".pb", ".pb.gz", ".pb.zst", ".pbtxt", ".hlo.pbtxt.xz"])
 def test_what_is_saved_is_loaded_again(tmp_path: Path, suffix: str) -> None:
     path = str(tmp_path / f"m{suffix}")
     save(parse_module(TEXT), path)
@@ -53,7 +53,7 @@ def test_opt_reads_a_proto_and_writes_by_the_suffix(
     text = capsys.readouterr().out
     assert "call(" not in text
     assert "abs(" not in text
-    for name in ("out.hlo", "out.pb", "out.hlo.pb.gz"):
+    for name in ("out.hlo", "out.pb", "out.hlo.pb.gz", "out.pbtxt"):
         assert main([*arguments, "-o", str(tmp_path / name)]) == 0
         assert print_module(load(str(tmp_path / name))) == text
     assert main(["diff", str(tmp_path / "out.hlo"), str(tmp_path / "out.pb")]) == 0
@@ -113,7 +113,9 @@ def test_a_proto_cannot_be_split(
 def test_standard_input_may_be_a_proto(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for data in (encode(parse_module(TEXT)), encode_file(parse_module(TEXT)), TEXT.encode()):
+    module = parse_module(TEXT)
+    in_text = f"# a proto\n{encode_text(module)}".encode()
+    for data in (encode(module), encode_file(module), TEXT.encode(), in_text):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert main(["opt", "-", "--passes", "dce"]) == 0
         assert "%unused" not in capsys.readouterr().out
@@ -149,9 +151,60 @@ def test_a_folder_of_protos_is_worked_on(step: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["--passes", "dce", "-o", str(out), "-j", "2", "--no-report"]
     (step.parent / "other.hlo").write_text(TEXT)
+    save(parse_module(TEXT), str(step.parent / "third.hlo.pbtxt"))
+    (step.parent / "config.pbtxt").write_text('platform_name: "CUDA"\n')
     assert main(["opt", str(step.parent), *arguments]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["other.hlo", "step.hlo.pb"]
-    assert "unused" not in print_module(load(str(out / "step.hlo.pb")))
+    names = ["other.hlo", "step.hlo.pb", "third.hlo.pbtxt"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    for name in names:
+        assert "unused" not in print_module(load(str(out / name)))
+
+
+MODULE_IN_TEXT = """name: "m"
+entry_computation_name: "e"
+a_field_of_tomorrow { x: 1 }
+computations {
+  name: "e"
+  id: 1
+  root_id: 7
+  instructions {
+    name: "p"
+    opcode: "parameter"
+    id: 7
+    shape { element_type: F32 dimensions: 4 layout { minor_to_major: 0 } }
+  }
+}
+entry_computation_id: 1
+"""
+
+
+def test_a_module_proto_in_text_needs_no_envelope(tmp_path: Path) -> None:
+    path = tmp_path / "m.txt"
+    for text in (MODULE_IN_TEXT, MODULE_IN_TEXT.removeprefix('name: "m"\n')):
+        path.write_text(text)
+        assert "ROOT %p = f32[4]{0} parameter(0)" in print_module(load(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MODULE_IN_TEXT.replace("id: 1", "id: one", 1), "Couldn't parse integer: one"),
+        (MODULE_IN_TEXT.removesuffix("}\nentry_computation_id: 1\n"), 'Expected "}"'),
+        ('hlo_module { name: "m" }', "no computation in it"),
+        ("hlo_module { host_program_shape {" + "result {" * 5000, "nested too deeply"),
+        (MODULE_IN_TEXT.replace('"p"', '"\\377"'), "Couldn't parse string"),
+    ],
+)
+def test_a_mistake_in_a_proto_in_text_has_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    path = tmp_path / "m.pbtxt"
+    path.write_text(text)
+    assert main(["verify", str(path)]) == 2
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("error[HLO012]: ")
+    assert message in stderr
+    assert str(path) in stderr
 
 
 @pytest.mark.parametrize("data", [b"", b"HloModule m", b"\x0a\x03abc", b"\xff" * 9])
@@ -181,11 +234,14 @@ def run(before: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_protobuf_a_proto_is_refused_with_what_to_install(step: Path) -> None:
-    result = run("sys.modules['google'] = None", "verify", str(step))
-    assert result.returncode == 2
-    assert "error[HLO011]: reading and writing .pb files needs protobuf" in result.stderr
-    assert "pip install 'hloopt[proto]'" in result.stderr
-    assert "Traceback" not in result.stderr
+    in_text = step.with_name("step.pbtxt")
+    in_text.write_text(MODULE_IN_TEXT)
+    for path in (step, in_text):
+        result = run("sys.modules['google'] = None", "verify", str(path))
+        assert result.returncode == 2
+        assert "error[HLO011]: reading and writing .pb files needs protobuf" in result.stderr
+        assert "pip install 'hloopt[proto]'" in result.stderr
+        assert "Traceback" not in result.stderr
 
 
 def test_text_needs_no_protobuf(tmp_path: Path) -> None:

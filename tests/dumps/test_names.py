@@ -52,6 +52,7 @@ KINDS = {
     "module_0001.jit_f.before_optimizations.txt.gz": FileKind.TEXT,
     "module_0001.jit_f.before_optimizations.hlo": FileKind.TEXT,
     "module_0001.jit_f.before_optimizations.hlo.pb": FileKind.PROTO,
+    "module_0001.jit_f.before_optimizations.hlo.pbtxt": FileKind.PROTO,
     "module_0001.jit_f.before_optimizations.dot": FileKind.GRAPH,
     "module_0001.jit_f.cpu_after_optimizations.top_level.html": FileKind.GRAPH,
     "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt": FileKind.BUFFERS,

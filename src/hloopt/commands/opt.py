@@ -140,8 +140,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """Run passes on HLO modules.
 
     FILE is a file, a folder or - (standard input); .gz, .zst, .xz and .bz2 are read and written as
-    they are. A name that ends in .pb (.pb.gz, …) is that of an HloProto: pip install
-    'hloopt[proto]'.
+    they are. A name that ends in .pb (.pb.gz, …) is that of an HloProto, in .pbtxt that of one in
+    text: pip install 'hloopt[proto]'.
     Without -o the result goes to stdout. Pipelines run in the order given, then --passes.
 
     \b

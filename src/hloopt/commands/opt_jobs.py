@@ -201,9 +201,9 @@ def _pass_progress(job: Job) -> AbstractContextManager[Callable[[str, float], No
 
 
 def _write(text: str, output: str, result: JobResult) -> None:
-    from hloopt.files import has_proto_suffix, write_whole
+    from hloopt.files import has_proto_suffix, has_proto_text_suffix, write_whole
 
-    if has_proto_suffix(output):
+    if has_proto_suffix(output) or has_proto_text_suffix(output):
         _write_proto(text, output, result)
     else:
         write_whole(output, text)

@@ -124,7 +124,7 @@ _BEGIN = "before_optimizations"
 _END = "after_optimizations"
 
 _SUFFIXES: dict[str, FileKind] = {
-    ".hlo.pb": FileKind.PROTO,
+    **dict.fromkeys((".hlo.pb", ".hlo.pbtxt"), FileKind.PROTO),
     ".hlo": FileKind.TEXT,
     ".txt": FileKind.TEXT,
     **dict.fromkeys((".dot", ".html", ".svg"), FileKind.GRAPH),

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from hloopt.dumps.folder import Compilation, scan
 from hloopt.dumps.names import Stage
-from hloopt.files import find_inputs
+from hloopt.files import find_inputs, unpacked_name
+from hloopt.files.inputs import HLO_SUFFIXES
 
 
 class Pair(NamedTuple):
@@ -42,7 +43,7 @@ def _labelled(root: str) -> dict[str, str]:
             label = _label(compilation, stage, counts[stage.label])
             labels[label] = compilation.hlo(stage).path
     others = {file.path for file in found.files} - dumps
-    if not dumps or any(path.endswith((".hlo", ".hlo.pb")) for path in others):
+    if not dumps or any(unpacked_name(path).endswith(HLO_SUFFIXES) for path in others):
         for path in find_inputs([root]):  # which looks into texts
             if path not in dumps:
                 labels[path.removeprefix(root).lstrip("/")] = path

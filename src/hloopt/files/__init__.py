@@ -1,4 +1,4 @@
-"""Files of HLO, text or `.pb`: plain or packed, single or in folders; written whole or not."""
+"""Files of HLO, text or protos: plain or packed, single or in folders; written whole or not."""
 
 from hloopt.files.inputs import find_inputs
 from hloopt.files.names import file_name
@@ -6,9 +6,11 @@ from hloopt.files.packing import unpacked_name
 from hloopt.files.reading import (
     STANDARD_STREAM,
     has_proto_suffix,
+    has_proto_text_suffix,
     load,
     read_module,
     read_proto,
+    read_proto_text,
     read_source,
     read_text_or_module,
 )
@@ -20,6 +22,7 @@ __all__ = [
     "file_name",
     "find_inputs",
     "has_proto_suffix",
+    "has_proto_text_suffix",
     "is_folder",
     "is_remote",
     "is_stdout",
@@ -27,6 +30,7 @@ __all__ = [
     "make_folder",
     "read_module",
     "read_proto",
+    "read_proto_text",
     "read_source",
     "read_text_or_module",
     "save",

@@ -14,12 +14,15 @@ from hloopt.files.storage import exists, files_below, is_folder, join
 if TYPE_CHECKING:
     from hloopt.text.foreign import NotHlo
 
+HLO_SUFFIXES = (".hlo", ".hlo.pb", ".hlo.pbtxt")
+"""The ends of names of files that hold HLO, before those that say how they are packed."""
+
 
 def find_inputs(paths: Sequence[str]) -> list[str]:
     """The files that `paths` name: files as they are, folders by what is below them, sorted.
 
-    Of a folder: `*.hlo`, `*.hlo.pb`, and `*.txt` that begin as HLO modules do, each possibly
-    packed. Raises HloError for a path that does not exist or a folder without HLO.
+    Of a folder: `*.hlo`, `*.hlo.pb`, `*.hlo.pbtxt`, and `*.txt` that begin as HLO modules do, each
+    possibly packed. Raises HloError for a path that does not exist or a folder without HLO.
     """
     found: list[str] = []
     for path in paths:
@@ -28,7 +31,8 @@ def find_inputs(paths: Sequence[str]) -> list[str]:
             continue
         below = sorted(_below(path))
         if not below:
-            wanted = f"*.hlo, *.hlo.pb and *.txt, also {', '.join(SUFFIXES)}"
+            names = ", ".join(f"*{suffix}" for suffix in HLO_SUFFIXES)
+            wanted = f"{names} and *.txt, also {', '.join(SUFFIXES)}"
             other = _known_file(path)
             raise HloError(
                 f"no HLO files in {path}",
@@ -76,7 +80,7 @@ _LOOKED_AT = 20
 def _below(folder: str) -> Iterator[str]:
     for place, name, _ in files_below(folder, _ignore):
         stem, path = unpacked_name(name), join(place, name)
-        if stem.endswith((".hlo", ".hlo.pb")):
+        if stem.endswith(HLO_SUFFIXES):
             yield path
         elif stem.endswith(".txt"):
             try:

@@ -1,4 +1,4 @@
-"""Reading files of HLO: text or a proto, packed or not."""
+"""Reading files of HLO: text or a proto, binary or in text, packed or not."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError, Source
 from hloopt.files.packing import suffix_for, unpack, unpacked_name
 from hloopt.files.storage import open_binary
 from hloopt.ir.module import Module
+from hloopt.patterns import pattern
 
 STANDARD_STREAM = "-"
 
@@ -16,7 +17,7 @@ STANDARD_STREAM = "-"
 def read_source(path: str) -> Source:
     """The text of a file (`-`: standard input), unpacked by its suffix. Raises HloError."""
     data, name = _read(path)
-    if _is_proto(data, name):
+    if _is_proto(data, name) or _PROTO_TEXT.match(data):
         raise HloError(
             f"{name} is an HLO proto, where text is needed",
             help="a proto holds one module, and no command line",
@@ -28,25 +29,37 @@ def read_source(path: str) -> Source:
 def read_text_or_module(path: str) -> Source | Module:
     """The text of a file (`-`: standard input), or the module of a proto. Raises HloError."""
     data, name = _read(path)
-    return _decoded(data, name) if _is_proto(data, name) else Source(name, _decode(data, name))
+    return _proto_in(data, name) or Source(name, _decode(data, name))
 
 
 def read_module(path: str) -> Module:
     """The module in a file of text or a proto (`-`: standard input), not verified.
 
-    A proto is known by its suffix `.pb`, or by its first bytes. Raises HloError.
+    A proto is known by its suffix `.pb`, or by its beginning. Raises HloError.
     """
     data, name = _read(path)
-    if _is_proto(data, name):
-        return _decoded(data, name)
+    if (module := _proto_in(data, name)) is not None:
+        return module
     from hloopt.text import parse_module
 
     return parse_module(Source(name, _decode(data, name)))
 
 
 def read_proto(path: str) -> Module:
-    """The module in a file that is a proto, whatever its name is. Raises HloError."""
+    """The module in a file that is a binary proto, whatever its name is. Raises HloError."""
     return _decoded(*_read(path))
+
+
+def read_proto_text(path: str) -> Module:
+    """The module in a file that is a proto in text, whatever its name is. Raises HloError."""
+    return _decoded_text(*_read(path))
+
+
+def _proto_in(data: bytes, name: str) -> Module | None:
+    """The module of a proto; None for other data. Raises HloError."""
+    if _is_proto(data, name):
+        return _decoded(data, name)
+    return _decoded_text(data, name) if _PROTO_TEXT.match(data) else None
 
 
 def _decoded(data: bytes, name: str) -> Module:
@@ -58,6 +71,12 @@ def _decoded(data: bytes, name: str) -> Module:
         from hloopt.text.foreign import recognized_data
 
         raise recognized_data(name, data) or error from None
+
+
+def _decoded_text(data: bytes, name: str) -> Module:
+    from hloopt.proto import decode_text
+
+    return decode_text(Source(name, _decode(data, name)))
 
 
 def _read(path: str) -> tuple[bytes, str]:
@@ -75,10 +94,24 @@ def _read(path: str) -> tuple[bytes, str]:
 
 
 def has_proto_suffix(path: str) -> bool:
-    """Whether a file of this name holds an HLO proto, possibly packed."""
+    """Whether a file of this name holds a binary HLO proto, possibly packed."""
     return unpacked_name(path).endswith(".pb")
 
 
+def has_proto_text_suffix(path: str) -> bool:
+    """Whether a file of this name is to hold a proto in text, possibly packed.
+
+    Others have this suffix, too: what is read is known by its beginning.
+    """
+    return unpacked_name(path).endswith(".pbtxt")
+
+
+_PROTO_TEXT = pattern(
+    rb"(?:\s|#[^\n]*\n)*"
+    rb"(?:(?:hlo_module|host_program_shape)\s*:?\s*[{<]"
+    rb"|(?:name:\s*\"[^\"]*\"\s*)?entry_computation_name:)"
+)
+"""The beginnings of an HloProto and an HloModuleProto in text, which no text of HLO has."""
 _CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))
 _LOOKED_AT = 256
 

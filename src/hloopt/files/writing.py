@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from hloopt.diagnostics import HloError
 from hloopt.files.names import temporary_name
 from hloopt.files.packing import pack
-from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix
+from hloopt.files.reading import STANDARD_STREAM, has_proto_suffix, has_proto_text_suffix
 from hloopt.files.storage import is_remote, write_remote
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
@@ -155,7 +155,7 @@ def make_folder(path: str) -> None:
 
 
 def save(module: Module, path: str) -> None:
-    """Write a module to a file: a proto where its name ends in `.pb`, else text.
+    """Write a module to a file: a proto where its name ends in `.pb` or `.pbtxt`, else text.
 
     In text, what nobody changed stays as it was. A proto has no place for a few attributes of the
     header (`hloopt.proto.header.left_out`). Raises HloError.
@@ -164,6 +164,11 @@ def save(module: Module, path: str) -> None:
         from hloopt.proto import encode_file
 
         write_bytes(path, encode_file(module))
+        return
+    if has_proto_text_suffix(path):
+        from hloopt.proto import encode_text
+
+        write_whole(path, encode_text(module))
         return
     from hloopt.text import print_module
 

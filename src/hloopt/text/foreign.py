@@ -97,7 +97,7 @@ _KINDS = (
     ),
     _Kind(
         "an HLO proto written as text",
-        "hloopt reads the binary form, *.hlo.pb, and HLO text",
+        "`hloopt.proto.decode_text` reads it, and so do commands and `hloopt.load` from a file",
         pattern(r"(?:hlo_module|host_program_shape) \{|name: \"[^\"]*\"\s*entry_computation_name:"),
     ),
     _Kind("a profile for --profile", "give it beside a module", pattern(r"costs \{\s*name:")),

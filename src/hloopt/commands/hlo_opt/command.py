@@ -12,7 +12,6 @@ import click
 from hloopt.commands.shared.common import HloCommand
 
 if TYPE_CHECKING:
-    from hloopt.diagnostics import Source
     from hloopt.ir.module import Module
     from hloopt.pass_framework.base import ModulePass
     from hloopt.pass_framework.pipeline import Pipeline
@@ -110,7 +109,7 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     """The output for all modules of the file. Raises HloError."""
     from functools import partial
 
-    from hloopt.files import read_module, read_proto, read_source
+    from hloopt.files import read_module, read_proto, read_proto_text, read_source
     from hloopt.split import split_source
     from hloopt.text import parse_module
 
@@ -118,7 +117,7 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     path = options["file"] if options["file"] == "-" else os.path.normpath(options["file"])
     render = partial(_optimized, options=options, flags=flags)
     if options["input_format"] == "pbtxt":
-        return render(_from_proto_text(read_source(path)), 0)
+        return render(read_proto_text(path), 0)
     if options["input_format"] == "pb":
         return render(read_proto(path), 0)
     if not options["split_input_file"] and options["input_format"] is None:
@@ -152,7 +151,9 @@ def _optimized(
     if dump is not None:
         dump.end(module)
     if options["emit_proto"]:
-        return _proto_text(module)
+        from hloopt.proto import encode_text
+
+        return encode_text(module)
     return print_module(module, printed(True))
 
 
@@ -198,40 +199,3 @@ def _with_options(name: str, options: Mapping[str, str]) -> str:
     if not options:
         return name
     return f"{name}{{{','.join(f'{key}={json.dumps(value)}' for key, value in options.items())}}}"
-
-
-def _proto_text(module: Module) -> str:
-    from google.protobuf import text_format
-
-    from hloopt.proto import encode_file
-    from hloopt.proto.schema import message
-
-    proto = message("HloProto")()
-    proto.ParseFromString(encode_file(module))
-    for field in (
-        "host_program_shape",
-        "input_output_alias",
-        "buffer_donor",
-        "frontend_attributes",
-    ):
-        getattr(proto.hlo_module, field).SetInParent()  # XLA writes them even if they are empty
-    for computation in proto.hlo_module.computations:
-        for instruction in computation.instructions:
-            for field in ("metadata", "frontend_attributes", "statistics_viz"):
-                getattr(instruction, field).SetInParent()
-    return str(text_format.MessageToString(proto))
-
-
-def _from_proto_text(source: Source) -> Module:
-    from google.protobuf import text_format
-
-    from hloopt.diagnostics import HloError
-    from hloopt.proto import decode
-    from hloopt.proto.schema import message
-
-    proto = message("HloProto")()
-    try:
-        text_format.Parse(source.text, proto)
-    except text_format.ParseError as error:
-        raise HloError(f"{source.name} is not an HloProto as text: {error}") from None
-    return decode(proto.SerializeToString())

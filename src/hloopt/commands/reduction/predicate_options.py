@@ -177,7 +177,7 @@ def _command(options: dict[str, Any], path: str) -> Predicate:
 def _plain_name(name: str) -> str:
     """A name for the texts of candidates, which are not packed."""
     stem, ending = os.path.splitext(name)
-    while ending in (".gz", ".zst", ".xz", ".bz2", ".pb"):
+    while ending in (".gz", ".zst", ".xz", ".bz2", ".pb", ".pbtxt"):
         name = stem
         stem, ending = os.path.splitext(name)
     return name if ending else f"{name}.hlo"
