@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 RANKS: tuple[tuple[str, ...], ...] = (
-    ("collector", "diagnostics", "explanations", "patterns", "preserves", "signals", "yaml_nodes"),
+    (
+        "collector",
+        "diagnostics",
+        "explanations",
+        "patterns",
+        "preserves",
+        "read_log",
+        "signals",
+        "yaml_nodes",
+    ),
     (
         "amounts",
         "golden",

@@ -17,6 +17,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("HLOOPT_NO_CACHE")
     monkeypatch.setenv("HLOOPT_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -81,6 +81,7 @@ def command(
     hloopt cost step.hlo --target h100_sxm --profile pgle.pbtxt --html roofline.html
     hloopt cost step.hlo --latency --profile pgle.pbtxt
     """
+    report = partial(report_files, files, jobs=jobs, output_format=output_format, color=color)
     if latency:
         if by != "instruction" or html is not None:
             raise click.UsageError("--latency has no --by and no --html")
@@ -88,8 +89,7 @@ def command(
 
         cost_model.resolved()
         settings = ScheduleSettings(cost_model=cost_model, preset=preset)
-        look_at = partial(_times, settings=settings, top=top)
-        return report_files(files, look_at, jobs=jobs, output_format=output_format, color=color)
+        return report(partial(_times, settings=settings, top=top))
     if cost_model.name or preset:
         raise click.UsageError("--cost-model and --preset are about times: say --latency, too")
     if cost_model.concerns_tables:
@@ -108,7 +108,7 @@ def command(
             lambda console: _render(found, console, by=by, depth=depth, top=top),
         )
 
-    return report_files(files, look, jobs=jobs, output_format=output_format, color=color)
+    return report(look, has_effects=html is not None)
 
 
 def _target(cost_model: CostModelChoice, html: str | None) -> Target | None:

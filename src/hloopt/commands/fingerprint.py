@@ -107,7 +107,8 @@ def _fingerprints(
     exit_code = 0
     paths = find_inputs(files)
     look = partial(_look, ignored=ignored, kept=kept)
-    for path, each in zip(paths, map_files(_Printed, look, paths, jobs, _lost), strict=True):
+    printed = map_files(_Printed, look, paths, jobs, _lost, _is_whole)
+    for path, each in zip(paths, printed, strict=True):
         if each.error is not None:
             print(each.error, file=sys.stderr)
             exit_code = EXIT_USAGE
@@ -115,6 +116,10 @@ def _fingerprints(
             found[path] = each
             _note_elided(path, each, ignored)
     return found, exit_code
+
+
+def _is_whole(printed: _Printed) -> bool:
+    return printed.error is None
 
 
 def _look(path: str, ignored: frozenset[str], kept: dict[str, Module]) -> _Printed:

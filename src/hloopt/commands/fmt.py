@@ -73,7 +73,8 @@ def command(
         note_unreadable(options)
     job = _Job(options, output, print_style is not None, writes, show_diff)
     changed, failed = 0, 0
-    for path, done in zip(paths, map_files(_Done, job.run, paths, jobs, _lost), strict=True):
+    formatted = map_files(_Done, job.run, paths, jobs, _lost, None if writes else _is_whole)
+    for path, done in zip(paths, formatted, strict=True):
         if done.error is not None:
             print(done.error, file=sys.stderr)
             failed += 1
@@ -96,6 +97,10 @@ class _Done(NamedTuple):
     is_changed: bool = False
     diff: str = ""
     error: str | None = None
+
+
+def _is_whole(done: _Done) -> bool:
+    return done.error is None
 
 
 class _Job(NamedTuple):

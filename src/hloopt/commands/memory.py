@@ -137,6 +137,7 @@ def command(**options: Any) -> int:
         jobs=options["jobs"],
         output_format=options["output_format"],
         color=options["color"],
+        has_effects=bool(options["html"] or options["trace"]),
     )
     if not options["watch"]:
         return report(options["files"])

@@ -124,6 +124,7 @@ def _report(look: Callable[[str], FileReport], options: dict[str, Any]) -> int:
         jobs=options["jobs"],
         output_format=options["output_format"],
         color=options["color"],
+        has_effects=bool(options["html"] or options["trace"]),
     )
 
 

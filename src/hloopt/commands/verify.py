@@ -101,7 +101,7 @@ def command(
     paths = find_inputs(files)
     found: list[Any] = []
     worst = 0
-    for exit_code, problems in map_files(_Verified, check, paths, jobs, lost):
+    for exit_code, problems in map_files(_Verified, check, paths, jobs, lost, _is_whole):
         worst = max(worst, exit_code)
         found += problems
         if not is_json:
@@ -127,6 +127,10 @@ class _Verified(NamedTuple):
         cls, path: str, exit_code: int, errors: Sequence[HloError], *, is_json: bool
     ) -> _Verified:
         return cls(exit_code, [_to_json(path, e) if is_json else render_error(e) for e in errors])
+
+
+def _is_whole(verified: _Verified) -> bool:
+    return verified.exit_code != EXIT_USAGE
 
 
 def _to_json(path: str, error: HloError) -> dict[str, object]:

@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hloopt.diagnostics import HloError, Source, counted
-from hloopt.dumps.cache import Cache
 from hloopt.dumps.facts import Depth, Facts, facts_of
-from hloopt.files.storage import open_binary, size_of
+from hloopt.files.cache import Cache
+from hloopt.files.storage import digest_of, size_of
 from hloopt.plain_data import from_plain, to_plain
 from hloopt.processes import in_processes
 
@@ -196,8 +195,7 @@ class Gatherer:
 def _digest_of_target(target: str) -> str:
     """The content of a target's file; the name of one of hloopt's own, which change with it."""
     try:
-        with open_binary(target) as file:
-            return sha256(file.read()).hexdigest()
+        return digest_of(target)[0]
     except OSError:
         return target
 
@@ -209,7 +207,7 @@ def digest_of_file(path: str) -> tuple[str, Problem | None]:
     """The digest of a file's bytes, in pieces of a fixed size. A file that grew is read again."""
     for pause in _PAUSES:
         try:
-            size, content = _digest(path)
+            content, size = digest_of(path)
             if size_of(path) == size:
                 return content, None
         except OSError as error:
@@ -221,17 +219,6 @@ def digest_of_file(path: str) -> tuple[str, Problem | None]:
 
 _PAUSES = (0.02, 0.1, 0.3)
 """Seconds to wait for the writer of a file."""
-_PIECE = 1 << 20
-
-
-def _digest(path: str) -> tuple[int, str]:
-    digest = sha256()
-    size = 0
-    with open_binary(path) as file:
-        while piece := file.read(_PIECE):
-            size += len(piece)
-            digest.update(piece)
-    return size, digest.hexdigest()
 
 
 def examine(

@@ -10,6 +10,7 @@ from hloopt.files.packing import suffix_for, unpack, unpacked_name
 from hloopt.files.storage import open_binary
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
+from hloopt.read_log import note_read
 
 STANDARD_STREAM = "-"
 
@@ -90,6 +91,7 @@ def _read(path: str) -> tuple[bytes, str]:
             data = file.read()
     except OSError as error:
         raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
+    note_read(path, data)
     return unpack(data, path), path
 
 

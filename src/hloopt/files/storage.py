@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import IO, Any
 
 from hloopt.diagnostics import HloError
@@ -57,6 +58,20 @@ def open_binary(path: str) -> Iterator[IO[bytes]]:
         system, place = _system_of(path)
         with system.open(place, "rb") as file:
             yield file
+
+
+def digest_of(path: str) -> tuple[str, int]:
+    """A digest of a file's bytes, and their number, read in pieces. Raises as `open_binary`."""
+    digest = sha256()
+    size = 0
+    with open_binary(path) as file:
+        while piece := file.read(_PIECE):
+            size += len(piece)
+            digest.update(piece)
+    return digest.hexdigest(), size
+
+
+_PIECE = 1 << 20
 
 
 def size_of(path: str) -> int:

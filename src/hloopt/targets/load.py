@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloError, did_you_mean
+from hloopt.read_log import note_read
 from hloopt.targets.gpu import Gpu, Network
 from hloopt.targets.native_types import NATIVE_FOLDER, NativeType, NativeTypes, native_names
 from hloopt.targets.performance import table_names
@@ -33,9 +34,12 @@ _OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu", "native_types"
 _RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
 
 
+_OWN_FOLDER = Path(__file__).parent
+
+
 def target_names() -> list[str]:
     """The targets of the package, sorted."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.yaml"))
+    return sorted(path.stem for path in _OWN_FOLDER.glob("*.yaml"))
 
 
 def load_target(name: str) -> Target:
@@ -66,7 +70,10 @@ def _parse(path: Path) -> object:
     import yaml
 
     try:
-        root = compose(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        if not path.is_relative_to(_OWN_FOLDER):
+            note_read(str(path), data)
+        root = compose(data.decode("utf-8"))
         if root is not None:
             _refuse_repeated_keys(root, path)
         return None if root is None else yaml.SafeLoader("").construct_document(root)

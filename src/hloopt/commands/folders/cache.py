@@ -12,11 +12,13 @@ from hloopt.commands.shared.common import HloCommand, say
 def command(clear: bool) -> int:
     """Where results of earlier runs are kept, and how much room they take.
 
-    `dumps` keeps facts of modules, found by the bytes of their files; the oldest are removed where
-    all take more than there is room for. $HLOOPT_CACHE_DIR is another place.
+    `dumps` keeps facts of modules, and commands that report on several files keep what they found
+    of each. A result counts where all files that were read for it are what they were, byte for
+    byte. The oldest are removed where all take more than there is room for. $HLOOPT_CACHE_DIR is
+    another place.
     """
     from hloopt.diagnostics import HloError, counted, printable
-    from hloopt.dumps.cache import MOST_BYTES, Cache
+    from hloopt.files.cache import MOST_BYTES, Cache
     from hloopt.reports.console.units import human_bytes
 
     cache = Cache()

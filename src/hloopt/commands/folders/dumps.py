@@ -23,6 +23,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
+from hloopt.commands.shared.report_cache import cache_option, stop_noting, uses_cache
 from hloopt.commands.shared.watching import appearing, check_watch, watch_option
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="with --html: of the so many largest modules pages of memory and schedule, in FILE.pages/",
 )
-@click.option("--no-cache", is_flag=True, help="look at every file anew, and remember nothing")
+@cache_option
 @watch_option
 @executor_option
 @shard_option
@@ -283,17 +284,16 @@ def _show_diff(chain: Chain, options: dict[str, Any]) -> int:
 def gatherer_of(jobs: int, options: dict[str, Any]) -> Iterator[Gatherer]:
     """A gatherer with a bar on stderr and the user's cache."""
     from hloopt.commands.shared.running import showing_parts
-    from hloopt.dumps.cache import Cache
     from hloopt.dumps.gather import Gatherer
+    from hloopt.files.cache import Cache
     from hloopt.targets import load_target
 
     target = options["target"]
     if target is not None:
         load_target(target)  # a mistake is told at once
-    cache = None if options["no_cache"] else Cache()
+    cache = Cache() if uses_cache() else None
+    stop_noting()  # the gatherer has digests of its own
     url = on_cluster()
     cluster = None if url is None else partial(map_on_cluster, url)
     with showing_parts() as progress:
         yield Gatherer(jobs, cache, progress, cluster, target)
-    if cache is not None:
-        cache.trim()

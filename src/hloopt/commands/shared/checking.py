@@ -138,12 +138,16 @@ def look_at_views(
         _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look
     )
     found: list[tuple[str, Looked]] = []
-    for each in map_files(_Viewed, work, paths, jobs, _lost):
+    for each in map_files(_Viewed, work, paths, jobs, _lost, None if has_keys else _is_whole):
         if each.looked is None:
             print(each.error, file=sys.stderr)
         else:
             found.append((each.key, each.looked))
     return found, len(found) == len(paths)
+
+
+def _is_whole(viewed: _Viewed) -> bool:
+    return viewed.looked is not None
 
 
 def _look(

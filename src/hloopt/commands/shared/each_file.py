@@ -23,6 +23,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
+from hloopt.commands.shared.report_cache import cache_option, remembering, stop_noting
 from hloopt.diagnostics import HloError, lost_process, out_of_memory, render_error
 from hloopt.plain_data import to_plain
 from hloopt.processes import in_processes
@@ -57,8 +58,8 @@ class Outcome(NamedTuple):
 
 
 def many_files_options(command: Function) -> Function:
-    """`-j N`, as `jobs`, and `--executor` and `--shard I/N`, of which `map_files` knows."""
-    return jobs_option(executor_option(shard_option(command)))
+    """`-j N`, as `jobs`, and options that `map_files` obeys: --no-cache, --executor, --shard."""
+    return jobs_option(cache_option(executor_option(shard_option(command))))
 
 
 def jobs_option(command: Function) -> Function:
@@ -80,8 +81,11 @@ def report_files(
     output_format: str,
     color: str,
     has_title: bool | None = None,
+    has_effects: bool = False,
 ) -> int:
     """Print a report on each file below `given`, in order; the exit code of the worst.
+
+    Reports on several files are kept for later runs, unless `look` `has_effects`: it writes files.
 
     Pages have the names of files above them where `given` asks for that, unless told. A file that
     cannot be read is told on stderr, and the rest is done. With several jobs `look` is called in
@@ -95,7 +99,10 @@ def report_files(
     if has_title is None:
         has_title = has_titles(given)
     printer = Printer(is_json=is_json, title_color=color if has_title else None)
-    for outcome in map_outcomes(look, paths, jobs, is_json=is_json, color=color):
+    outcomes = map_outcomes(
+        look, paths, jobs, is_json=is_json, color=color, has_effects=has_effects
+    )
+    for outcome in outcomes:
         printer.add(outcome)
         worst = max(worst, outcome.exit_code)
     printer.close()
@@ -103,11 +110,22 @@ def report_files(
 
 
 def map_outcomes(
-    look: Callable[[str], FileReport], paths: Sequence[str], jobs: int, *, is_json: bool, color: str
+    look: Callable[[str], FileReport],
+    paths: Sequence[str],
+    jobs: int,
+    *,
+    is_json: bool,
+    color: str,
+    has_effects: bool = False,
 ) -> Iterator[Outcome]:
     """The fate of each file in order: what is wrong with it is part of that."""
     make = partial(_outcome, look=look, is_json=is_json, color=color)
-    return map_files(Outcome, make, paths, jobs, _lost)
+    is_kept = None if has_effects else _is_whole
+    return map_files(Outcome, make, paths, jobs, _lost, is_kept)
+
+
+def _is_whole(outcome: Outcome) -> bool:
+    return not outcome.errors
 
 
 def map_files(
@@ -116,16 +134,23 @@ def map_files(
     paths: Sequence[str],
     jobs: int,
     lost: Callable[[str], _Result],
+    is_kept: Callable[[_Result], bool] | None,
 ) -> Iterator[_Result]:
     """Results, of the type `kind`, for files in their order; with several jobs worked on in other
-    processes.
+    processes. Of several files the results that `is_kept` names are kept for later runs.
 
     `lost` makes the result of a file whose process was ended from outside. On a terminal a line on
     stderr says which file is waited for. Where parts are merged, results are taken from there;
     where one is asked for, it is written, and the command ends.
     """
+    from hloopt.files import STANDARD_STREAM
+
     if (parts := merged()) is not None:
         return parts.results_of(kind, paths)
+    if is_kept is None or len(paths) == 1 or STANDARD_STREAM in paths:
+        stop_noting()
+    else:
+        work = remembering(kind, work, is_kept)
     if (own := shard()) is not None:
         mine = paths[own.part :: own.parts]
         results = zip(mine, each_in_processes(work, mine, jobs, lost), strict=True)

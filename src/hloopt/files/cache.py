@@ -1,4 +1,4 @@
-"""Results of earlier runs, in the user's cache: JSON, one small file each.
+"""Results of earlier runs, in the user's cache: JSON, a file each.
 
 An entry is found by all that its result depends on: the bytes of what was read, what was asked, and
 hloopt itself. So entries never become wrong, only unused; the oldest are removed where all take
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +23,11 @@ from hloopt.files.names import temporary_name
 
 MOST_BYTES = 256 << 20
 _VARIABLE = "HLOOPT_CACHE_DIR"
+_TRIMS = 16
+"""How often, on average, entries are counted while as many are added as there is room for.
+
+By chance: many short runs, each of which adds little, are bounded, too.
+"""
 _FOLDER = "results-1"
 """Another one for another arrangement of the files."""
 
@@ -40,7 +46,6 @@ class Cache:
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
         self.folder = (folder or cache_folder()) / _FOLDER
         self._most_bytes = most_bytes
-        self._has_new = False
 
     def get(self, key: str) -> Any:
         """The result under a key; None where there is none."""
@@ -56,26 +61,26 @@ class Cache:
             return None
 
     def put(self, key: str, result: Any) -> None:
-        """Keep a result, if the folder allows."""
+        """Keep a result, if the folder allows. Now and then the room that all take is bounded."""
         path = self._path(key)
         new = path.with_name(temporary_name(path.name))
+        text = json.dumps(result, separators=(",", ":"))
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                new.write_text(json.dumps(result, separators=(",", ":")), encoding="utf-8")
+                new.write_text(text, encoding="utf-8")
                 new.replace(path)
-                self._has_new = True
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise
+        if random.random() < len(text) * _TRIMS / self._most_bytes:
+            self._trim()
 
-    def trim(self) -> None:
+    def _trim(self) -> None:
         """Remove what was not used for longest, down to half of the room, once that is exceeded.
 
-        O(entries · log), and nothing where nothing was added.
+        O(entries · log).
         """
-        if not self._has_new:
-            return
         entries = sorted(self._entries(), key=lambda entry: entry[0])
         total = sum(size for _, size, _ in entries)
         if total <= self._most_bytes:
@@ -107,7 +112,7 @@ class Cache:
                     yield state.st_mtime, state.st_size, path
 
     def _path(self, key: str) -> Path:
-        name = sha256(f"{_version()}\0{key}".encode()).hexdigest()
+        name = sha256(f"{_version()}\0{key}".encode(errors="surrogateescape")).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
 
 
