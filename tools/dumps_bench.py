@@ -71,7 +71,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             missed.append("seconds from the cache")
         if not arguments.without_verify:
             with tempfile.TemporaryDirectory() as cache:
-                verify = _run(["verify", folder, "-j", jobs], cache)
+                verify = _run(["verify", folder, "-j", jobs, "--no-cache"], cache)
             _show("verify", verify)
             print(f"cold: {cold.seconds / verify.seconds:.2f} of verify")
             if cold.seconds > MOST_OF_VERIFY * verify.seconds:
