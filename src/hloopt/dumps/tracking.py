@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,6 +83,7 @@ class _View:
     step: Step
     module: Module
     found: list[Instruction] = field(default_factory=list)
+    _partners: Mapping[Instruction, Instruction] | None = None
 
     @classmethod
     def read(cls, step: Step) -> _View | None:
@@ -95,6 +96,14 @@ class _View:
             return cls(step, module)
         except HloError:
             return None
+
+    def partners(self, before: _View) -> Mapping[Instruction, Instruction]:
+        """The instructions here of those of the stage before. O(n log n), once."""
+        from hloopt.analysis.matching import ModuleMatch
+
+        if self._partners is None:
+            self._partners = ModuleMatch.of(before.module, self.module).instructions
+        return self._partners
 
     def sights(self) -> list[Sight]:
         return [
@@ -135,9 +144,7 @@ class _ByName:
         return [each for each in module.instructions() if each.name == self._name]
 
     def next(self, before: _View, view: _View) -> list[Instruction]:
-        from hloopt.analysis.matching import ModuleMatch
-
-        partners = ModuleMatch.of(before.module, view.module).instructions
+        partners = view.partners(before)
         found = [partners[each] for each in before.found if each in partners]
         lost = {each.name for each in before.found if each not in partners}
         taken = set(partners.values())
@@ -178,9 +185,7 @@ def _verbs(old: Sequence[Sight], new: Sequence[Sight]) -> list[str]:
 
 def _replacements(before: _View, view: _View) -> list[str]:
     """Names of what the users of removed instructions read instead."""
-    from hloopt.analysis.matching import ModuleMatch
-
-    partners = ModuleMatch.of(before.module, view.module).instructions
+    partners = view.partners(before)
     found: dict[str, None] = {}
     for removed in before.found:
         for user in removed.users:
