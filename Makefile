@@ -27,6 +27,9 @@ MODULES ?=
 # Of dumps-bench: --without-verify.
 BENCH_OPTIONS ?=
 
+# The XLA that tests and benchmarks compare with: others write other texts.
+XLA_VERSION := jax==0.10.2 jaxlib==0.10.2
+
 DEV := $(VENV)/.dev
 XLA := $(VENV)/.xla
 
@@ -44,7 +47,7 @@ $(DEV): pyproject.toml
 
 $(XLA): $(DEV)
 	@echo "adding XLA to $(VENV)"
-	@$(BIN)/pip install -qq --disable-pip-version-check --editable '.[dev,xla]'
+	@$(BIN)/pip install -qq --disable-pip-version-check --editable '.[dev,xla]' $(XLA_VERSION)
 	@touch $@
 
 .PHONY: run

@@ -43,6 +43,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("passes",),
     ("reports",),
     ("checks", "dumps"),
+    ("compilers",),
     ("reduction",),
     ("api", "defects", "driver", "testing"),
     ("hloopt",),  # the names of the Python API; its version is everybody's

@@ -52,6 +52,7 @@ COMMANDS = {
     "test": "run golden tests: HLO files with RUN and CHECK lines",
     "targets": "list the hardware that times and limits can be of",
     "verify": "check modules against the rules of HLO",
+    "xla": "ask the real compiler: a stage of a compile, its passes, one pass alone",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
 _FOLDERS = {

@@ -26,7 +26,7 @@ FREE_TEXT = {
     *("NAME=VALUE", "NAME=VALUE,…", "NAME=SHARE,…", "NAME=true|false", "RULE.NAME=VALUE"),
     *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
     *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME"),
-    "ray://ADDRESS|dask://ADDRESS",
+    *("ray://ADDRESS|dask://ADDRESS", "xla_NAME=VALUE"),
 }
 """The metavars of options whose values no list has."""
 

@@ -11,6 +11,7 @@ import click
 import pytest
 from tests.commands.profiled import KERNELS, PROFILE
 from tests.commands.test_conventions import COMMANDS
+from tests.compilers.fake_xla import install
 from tests.dumps.dump_maker import write_dump
 
 from hloopt.cli import main
@@ -49,6 +50,9 @@ LINES = {
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "stats": ["stats a.hlo"],
+    "xla compile": ["xla compile a.hlo --target h100_sxm"],
+    "xla isolate": ["xla isolate a.hlo --target h100_sxm --pass dce"],
+    "xla passes": ["xla passes a.hlo --target h100_sxm"],
     "verify": ["verify wrong.hlo"],
     "diff": ["diff a.hlo b.hlo"],
     "equivalent": ["equivalent a.hlo b.hlo"],
@@ -89,6 +93,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
     write_dump(Path("dump"))
+    install(monkeypatch, tmp_path)
 
 
 @pytest.mark.usefixtures("files")

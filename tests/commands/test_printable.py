@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from tests.commands.files.nasty import (
     several,
 )
 from tests.commands.profiled import KERNELS, PROFILE
+from tests.compilers.fake_xla import install
 
 from hloopt.cli import cli, main
 from hloopt.files import load, save
@@ -86,6 +87,18 @@ def _dumps(files: Files) -> Iterator[Sequence[str]]:
     for option in ("--module", "--host", "--track", "--diff", "--log"):
         yield dump, "--no-cache", "--module", "1", option, NASTY
     yield (str(files.folder / NASTY),)
+
+
+def _xla(*more: str) -> Callable[[Files], Iterator[Sequence[str]]]:
+    """Mistakes in what names a compiler."""
+
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        path = files(PLAIN)
+        yield path, "--target", NASTY, *more
+        for option in ("--plugin", "--flag"):
+            yield path, "--target", "h100_sxm", option, NASTY, *more
+
+    return lines
 
 
 def _merge(files: Files) -> Iterator[Sequence[str]]:
@@ -256,6 +269,20 @@ COMMANDS: dict[str, Lines] = {
         ]
     ),
     "verify": several(on_modules(), on_modules("--split-input-file")),
+    "xla compile": several(
+        on_modules("--target", "h100_sxm"),
+        on_modules("--target", "h100_sxm", "--stage", "hlo", "-o", "/dev/null"),
+        _xla(),
+    ),
+    "xla isolate": several(
+        on_modules("--target", "h100_sxm", "--pass", "dce", "-o", "/dev/null"),
+        _xla("--pass", NASTY),
+    ),
+    "xla passes": several(
+        on_modules("--target", "h100_sxm"),
+        on_modules("--target", "h100_sxm", "--diff", "dce"),
+        _xla("--track", NASTY),
+    ),
 }
 
 COLORLESS = (
@@ -269,6 +296,7 @@ COLORLESS = (
         "merge",
         "reduce",
         "verify",
+        "xla isolate",
     ),
 )
 
@@ -304,6 +332,7 @@ def test_what_is_printed_for_people_can_be_seen(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
+    install(monkeypatch, tmp_path)
     files = Files(tmp_path)
     exit_codes = set()
     for arguments in COMMANDS[command](files):

@@ -29,7 +29,7 @@ _LEFT_OUT = (
     *("watch", "clear"),
 )
 """Options that start processes or XLA, read other files, run as long as they take or for ever, or
-empty the cache of the user."""
+empty the cache of the user. All of `hloopt xla` starts XLA."""
 _ALWAYS = {
     "run": ["--max-steps", "20000", "--max-memory", "50MB"],
     "equivalent": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
@@ -73,7 +73,7 @@ def leaf_commands() -> dict[tuple[str, ...], click.Command]:
 
 def command_line(dice: random.Random, files: Sequence[str], folder: str) -> list[str]:
     """A command with files to read and random options; what it writes is in `folder`."""
-    commands = leaf_commands()
+    commands = {words: each for words, each in leaf_commands().items() if words[0] != "xla"}
     words = dice.choice([*commands, ("opt",), ("opt",), ("run",), ("equivalent",), ("numerics",)])
     arguments = [*words, *(a.replace("FOLDER", folder) for a in _ALWAYS.get(words[-1], ()))]
     share = dice.choice((0.0, 0.1, 0.25))

@@ -33,6 +33,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
             for link in target.links
         ],
         "gpu": None if target.gpu is None else asdict(target.gpu),
+        "cuda": None if target.cuda is None else asdict(target.cuda),
         "has_cost_model_sol": target.gpu is not None,
         "native_types": _native_types(target),
         "sources": list(target.sources),
@@ -111,6 +112,8 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     if target.native_types is not None:
         for name, native in target.native_types.types.items():
             yield f"native {name}", counted(len(native.opcodes | native.applied), "operation")
+    if target.cuda is not None:
+        yield "compute capability", target.cuda.compute_capability
     gpu = target.gpu
     if gpu is None:
         return

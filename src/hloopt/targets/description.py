@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hloopt.targets.gpu import Gpu
+from hloopt.targets.gpu import CudaDevice, Gpu
 from hloopt.targets.native_types import NativeType, NativeTypes
 from hloopt.targets.target import Target
 
@@ -32,10 +32,27 @@ def target_yaml(target: Target) -> str:
         }
     if target.gpu is not None:
         fields["gpu"] = _gpu(target.gpu)
+    if target.cuda is not None:
+        fields["cuda"] = _cuda(target.cuda, target.gpu)
     if target.native_types is not None:
         fields["native_types"] = _native_types(target.native_types)
     text: str = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+def _cuda(device: CudaDevice, gpu: Gpu | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "compute_capability": device.compute_capability,
+        "name": device.name,
+    }
+    if gpu is None:  # else its section has the rest
+        fields |= {
+            "cores": device.cores,
+            "units_per_core": device.units_per_core,
+            "gigahertz": _short(device.clock / 1e9),
+            "l2_bytes": device.l2_size,
+        }
+    return fields
 
 
 def _gpu(gpu: Gpu) -> dict[str, Any]:

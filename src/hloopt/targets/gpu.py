@@ -1,4 +1,4 @@
-"""Figures of a GPU for the speed-of-light model, beside its peak rates."""
+"""Figures of a GPU for the speed-of-light model and for XLA's compiler, beside its peak rates."""
 
 from __future__ import annotations
 
@@ -53,3 +53,20 @@ class Gpu:
     the time that was measured of the library's."""
     network: Network
     source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaDevice:
+    """A GPU as the compiler of XLA:GPU is told of it."""
+
+    compute_capability: str
+    """As XLA names it: `9.0a`."""
+    name: str
+    """The driver's name of the device, by which XLA finds its tables of measurements."""
+    cores: int
+    """Streaming multiprocessors."""
+    units_per_core: int
+    clock: float
+    """Cycles per second."""
+    l2_size: int
+    """Bytes."""

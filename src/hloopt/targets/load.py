@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.read_log import note_read
-from hloopt.targets.gpu import Gpu, Network
+from hloopt.targets.gpu import CudaDevice, Gpu, Network
 from hloopt.targets.native_types import NATIVE_FOLDER, NativeType, NativeTypes, native_names
 from hloopt.targets.performance import table_names
 from hloopt.targets.target import Link, Target
@@ -28,9 +28,10 @@ _FIELDS = {
     "memory_source": str,
     "links": dict,
     "gpu": dict,
+    "cuda": dict,
     "native_types": str | dict,
 }
-_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu", "native_types")
+_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu", "cuda", "native_types")
 _RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
 
 
@@ -139,6 +140,7 @@ def _read(path: Path) -> Target:
             if f"{part}_source" in fields
         ),
         _gpu(fields["gpu"], f"{path}: gpu") if "gpu" in fields else None,
+        _cuda(fields, f"{path}: cuda") if "cuda" in fields else None,
         _native_types(fields["native_types"], path) if "native_types" in fields else None,
     )
 
@@ -195,6 +197,22 @@ def _gpu(data: dict[str, Any], place: str) -> Gpu:
             barrier=network["barrier_us"],
         ),
         source=fields["source"],
+    )
+
+
+def _cuda(target: dict[str, Any], place: str) -> CudaDevice:
+    """The section `cuda`; figures that `gpu` has are not repeated."""
+    shared = {name: target["gpu"][name] for name in _GPU} if "gpu" in target else {}
+    kinds = {"compute_capability": str, "name": str, **dict.fromkeys(_GPU, object)}
+    fields = _checked({**shared, **target["cuda"]}, kinds, (), place)
+    device = _numbers({name: fields[name] for name in _GPU}, _GPU, place)
+    return CudaDevice(
+        compute_capability=fields["compute_capability"],
+        name=fields["name"],
+        cores=round(device["cores"]),
+        units_per_core=round(device["units_per_core"]),
+        clock=device["gigahertz"] * 1e9,
+        l2_size=round(device["l2_bytes"]),
     )
 
 

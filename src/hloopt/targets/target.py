@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hloopt.targets.gpu import Gpu
+from hloopt.targets.gpu import CudaDevice, Gpu
 from hloopt.targets.native_types import NativeTypes
 
 _WIDER = {
@@ -54,6 +54,8 @@ class Target:
     """The origin of the figures."""
     gpu: Gpu | None = None
     """Figures for the speed-of-light model; None where that model does not apply."""
+    cuda: CudaDevice | None = None
+    """Figures for the compiler of XLA:GPU; None where that has no such device."""
     native_types: NativeTypes | None = None
     """The operations it does in types of low precision; None where that is not known."""
 

@@ -17,19 +17,18 @@ from hloopt.commands.shared.common import (
     color_option,
     make_console,
     print_json,
-    say,
     top_option,
     write_pictures,
 )
 from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
+from hloopt.commands.shared.pass_chain import chain_options, show_chain
 from hloopt.commands.shared.report_cache import cache_option, stop_noting, uses_cache
 from hloopt.commands.shared.watching import appearing, check_watch, watch_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hloopt.dumps.chain import Chain
     from hloopt.dumps.folder import DumpFolders
     from hloopt.dumps.gather import Gatherer
     from hloopt.dumps.summary import Summary
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
 @click.option(
     "--passes", "wants_passes", is_flag=True, help="of --module: the dumps that changed something"
 )
-@click.option("--all", "shows_all", is_flag=True, help="with --passes: all dumps")
 @click.option(
     "--log",
     metavar="FILE",
@@ -71,17 +69,7 @@ if TYPE_CHECKING:
     "TF_CPP_VMODULE=hlo_pass_pipeline=1",
     shell_complete=completion.files,
 )
-@click.option(
-    "--diff",
-    "diff_of",
-    metavar="PASS",
-    help="of --module: what a pass changed; algsimp#2, or the number of a dump",
-)
-@click.option(
-    "--track",
-    metavar="%NAME|OP_NAME",
-    help="of --module: which pass made, changed, fused or removed an operation",
-)
+@chain_options
 @click.option(
     "--html",
     metavar="FILE",
@@ -235,49 +223,11 @@ def _watch(folders: tuple[str, ...], options: dict[str, Any]) -> int:
 
 
 def _show_module(found: DumpFolders, gatherer: Gatherer, options: dict[str, Any]) -> int:
-    from hloopt.dumps.chain import Chain, chain_to_json, choose
+    from hloopt.dumps.chain import choose
+    from hloopt.dumps.logs import read_pass_times
 
-    times = None
-    if options["log"] is not None:
-        from hloopt.dumps.logs import read_pass_times
-
-        times = read_pass_times(options["log"])
-    chain = Chain.of(choose(found.compilations, options["module"]), gatherer)
-    is_json = options["output_format"] == "json"
-    if options["diff_of"] is not None:
-        return _show_diff(chain, options)
-    if options["track"] is not None:
-        from hloopt.dumps.tracking import track, tracks_to_json
-
-        events = track(chain, options["track"])
-        if is_json:
-            print_json(tracks_to_json(events))
-        else:
-            from hloopt.dumps.chain_terminal import render_track
-
-            render_track(events, make_console(options["color"]))
-        return 0
-    if is_json:
-        print_json(chain_to_json(chain, times))
-    else:
-        from hloopt.dumps.chain_terminal import render_chain
-
-        shows_all = options["shows_all"]
-        render_chain(chain, make_console(options["color"]), shows_all=shows_all, times=times)
-    return EXIT_USAGE if any(step.facts is None for step in chain.steps) else 0
-
-
-def _show_diff(chain: Chain, options: dict[str, Any]) -> int:
-    """As `hloopt diff` shows the dumps before and after a pass."""
-    from hloopt.commands.diff import show_difference
-
-    step = chain.find(options["diff_of"])
-    before = chain.steps[step.number - 1]
-    say(f"before: {before.path}")
-    say(f"after:  {step.path}")
-    return show_difference(
-        before.path, step.path, options["output_format"], options["color"], top=options["top"]
-    )
+    times = None if options["log"] is None else read_pass_times(options["log"])
+    return show_chain(choose(found.compilations, options["module"]), gatherer, options, times)
 
 
 @contextmanager

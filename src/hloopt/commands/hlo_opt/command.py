@@ -94,13 +94,13 @@ def _check(options: Mapping[str, Any]) -> None:
     if platform not in _HERE:
         raise click.UsageError(
             f"--platform={options['platform']}: hlo-opt runs passes without a backend; "
-            "XLA's own compilers will be `hloopt xla compile --target …`"
+            "XLA's own compilers are behind `hloopt xla compile --target …`"
         )
     if stage not in _STAGES:
         near = did_you_mean(stage, (*_STAGES, *_LATER_STAGES))
         what = "comes from a backend" if stage in _LATER_STAGES else near or "is not a stage"
         raise click.UsageError(
-            f"--stage={stage}: {what}; this is stage hlo, later ones will be "
+            f"--stage={stage}: {what}; this is stage hlo, later ones are behind "
             "`hloopt xla compile --stage …`"
         )
 

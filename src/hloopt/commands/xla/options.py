@@ -1,0 +1,107 @@
+"""Options that name a compiler of XLA, and a compile by them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hloopt.commands.shared import completion
+from hloopt.commands.shared.common import Function
+
+if TYPE_CHECKING:
+    from hloopt.compilers.compiling import Compiled, Compiler
+    from hloopt.compilers.programs import Program
+
+_SECONDS = 600.0
+
+
+def compiler_options(command: Function) -> Function:
+    """`--target`, `--devices`, `--flag`, `--plugin`, `--timeout`; see `compiling`."""
+    for option in reversed(
+        (
+            click.option(
+                "--target",
+                required=True,
+                metavar="cpu|NAME|FILE",
+                help="cpu, a GPU (`hloopt targets`), a file of ours, or XLA's description *.txtpb",
+                shell_complete=completion.targets,
+            ),
+            click.option(
+                "--devices",
+                type=click.IntRange(1),
+                metavar="N",
+                help="devices to compile for; default: what the program says",
+            ),
+            click.option(
+                "--flag",
+                "flags",
+                multiple=True,
+                metavar="xla_NAME=VALUE",
+                help="a flag of XLA; XLA_FLAGS of the environment is not read",
+            ),
+            click.option(
+                "--plugin",
+                envvar="HLOOPT_XLA_PLUGIN",
+                show_envvar=True,
+                metavar="NAME|PATH",
+                help="the compiler for GPUs: cuda13, cuda12, rocm7, or a PJRT library",
+                shell_complete=completion.files,
+            ),
+            click.option(
+                "--timeout",
+                type=click.FloatRange(0, min_open=True),
+                default=_SECONDS,
+                show_default=True,
+                metavar="SECONDS",
+                help="end the compiler after so long",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
+    """The program in a file, and the compiler that the options name. Raises HloError."""
+    from hloopt.compilers.compiling import Compiler, check_flags
+    from hloopt.compilers.programs import Program
+
+    check_flags(options["flags"])
+    compiler = Compiler.named(options["target"], options["plugin"])
+    return Program.read(path, options["devices"]), compiler
+
+
+@contextmanager
+def compiled(path: str, options: dict[str, Any], **settings: Any) -> Iterator[Compiled]:
+    """The remains of a compile of the program in a file, as long as the block runs.
+
+    `settings` are further ones of `compiling.Settings`. Raises HloError and CompilerFailure.
+    """
+    from hloopt.compilers.compiling import Settings, compile_program
+
+    program, compiler = chosen(path, options)
+    wanted = Settings(flags=options["flags"], seconds=options["timeout"], **settings)
+    with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
+        with waiting(f"XLA compiles {path} for {compiler.target}"):
+            found = compile_program(program, compiler, Path(folder), wanted)
+        yield found
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A line on stderr meanwhile, on a terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(f"{what} …")):
+        yield

@@ -1,0 +1,57 @@
+"""Flags of XLA, as the variable XLA_FLAGS takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hloopt.diagnostics import HloError
+
+_FLAG = re.compile(r"(?:--)?(?P<name>xla_\w+)(?:=(?P<value>\S*))?")
+
+
+class Flags:
+    """Flags by name; XLA takes the last of one that is given twice."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Flags:
+        """Flags that are written `xla_NAME=VALUE`, with or without `--`; without a value `true`.
+
+        Raises HloError for other texts.
+        """
+        flags = cls()
+        for text in texts:
+            match = _FLAG.fullmatch(text)
+            if match is None:
+                raise HloError(
+                    f"'{text}' is no flag of XLA: xla_NAME=VALUE, without spaces", code=UNKNOWN
+                )
+            flags.set(match["name"], "true" if match["value"] is None else match["value"])
+        return flags
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def set(self, name: str, value: str) -> None:
+        """Let a flag have a value."""
+        self._values[name] = value
+
+    def set_default(self, name: str, value: str) -> None:
+        """Let a flag have a value if it has none."""
+        self._values.setdefault(name, value)
+
+    def append(self, name: str, value: str) -> None:
+        """Add to the values of a flag that is a list."""
+        before = self._values.get(name)
+        self._values[name] = f"{before},{value}" if before else value
+
+    def text(self) -> str:
+        """As XLA_FLAGS."""
+        return " ".join(f"--{name}={value}" for name, value in self._values.items())
+
+
+UNKNOWN = "HLO020"
+"""The code of an error about a flag that XLA does not know."""

@@ -1,0 +1,79 @@
+"""A compile as tables and as JSON: XLA's memory statistics, and the time of its passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hloopt.compilers.compiling import Compiled
+from hloopt.compilers.pjrt_api import MEMORY_STATS
+from hloopt.dumps.logs import Times, read_pass_times
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def note(compiled: Compiled) -> str:
+    """The compiler, and what a compile without a device is not."""
+    where = "for this machine" if compiled.target == "cpu" else "without a device or autotuning"
+    return (
+        f"{compiled.version}, {where}, with flags of this command line only: kernels and times may "
+        "differ from yours"
+    )
+
+
+def pass_times(compiled: Compiled) -> Times:
+    """Times of passes, the slowest first; a pipeline that is a pass counts by its parts only."""
+    times = read_pass_times(str(compiled.log))
+    pipelines = {pipeline for _, pipeline, _ in times}
+    ranked = sorted(times.items(), key=lambda item: -item[1].seconds)
+    return {key: time for key, time in ranked if key[2] not in pipelines}
+
+
+def compile_to_json(compiled: Compiled) -> dict[str, Any]:
+    """Bytes, seconds, the compiler and its passes."""
+    return {
+        "memory": None if compiled.memory is None else dict(compiled.memory),
+        "seconds": compiled.seconds,
+        "compiler": compiled.version,
+        "passes": [
+            {"module": module, "pipeline": pipeline, "pass": name, **time._asdict()}
+            for (module, pipeline, name), time in pass_times(compiled).items()
+        ],
+        "notes": [note(compiled)],
+    }
+
+
+def render_compile(compiled: Compiled, console: Console, *, top: int) -> None:
+    """Print the tables, with the `top` slowest passes."""
+    from hloopt.diagnostics import counted
+    from hloopt.reports.console.footnotes import print_footnote
+    from hloopt.reports.console.table import ReportTable
+    from hloopt.reports.console.units import human_bytes, human_seconds, page_width
+
+    width = page_width(console)
+    memory = ReportTable(gap=2)
+    memory.add_column("memory of a device", style="bold")
+    memory.add_column("", justify="right")
+    for name in MEMORY_STATS:
+        figure = (compiled.memory or {}).get(name, 0)
+        if figure:  # most devices have no figures for the host
+            memory.add_row(name.replace("_", " "), human_bytes(figure))
+    console.print(memory, width=width)
+    console.print()
+    times = pass_times(compiled)
+    total = sum(time.seconds for time in times.values())
+    passes = ReportTable(gap=2)
+    passes.add_column("pass", style="bold")
+    passes.add_column("pipeline", style="dim")
+    passes.add_column("runs", justify="right")
+    passes.add_column("time", justify="right")
+    for (_, pipeline, name), time in list(times.items())[:top]:
+        passes.add_row(name, pipeline, f"{time.runs:,}", human_seconds(time.seconds))
+    console.print(passes, width=width)
+    print_footnote(
+        console,
+        f"{counted(len(times), 'pass', 'passes')}, {human_seconds(total)} of "
+        f"{human_seconds(compiled.seconds or 0.0)}, with logging and dumps",
+        width=width,
+    )
+    print_footnote(console, note(compiled), width=width)

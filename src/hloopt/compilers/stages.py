@@ -1,0 +1,40 @@
+"""The files of a compile by what they show: `hlo`, `buffer-assignment`, `ptx` …"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from hloopt.diagnostics import HloError
+
+
+class Stage(NamedTuple):
+    """The meaning of a stage, and the files that have it."""
+
+    what: str
+    pattern: str
+    needs_code: bool = False
+    """Whether it is there only when code was generated."""
+
+
+STAGES = {
+    "hlo-before": Stage("HLO before the first pass", "*.before_optimizations.txt"),
+    "spmd": Stage("HLO behind the partitioner", "*.after_spmd_partitioner.txt"),
+    "hlo": Stage("HLO behind the last pass, scheduled", "*after_optimizations.txt"),
+    "buffer-assignment": Stage("allocations", "*after_optimizations-buffer-assignment.txt"),
+    "memory": Stage("memory by size of buffers", "*after_optimizations-memory-usage-report.txt"),
+    "thunks": Stage("thunks in order", "*.thunk_sequence.txt", needs_code=True),
+    "llvm": Stage("LLVM IR, optimized", "*.ir-with-opt.ll", needs_code=True),
+    "ptx": Stage("PTX of each kernel", "*.ptx", needs_code=True),
+}
+
+
+def files_of(stage: str, dumps: Path) -> list[Path]:
+    """The files of a stage, in order. Raises HloError where the compiler wrote none."""
+    found = sorted(dumps.glob(STAGES[stage].pattern))
+    if not found:
+        there = [name for name, each in STAGES.items() if any(dumps.glob(each.pattern))]
+        raise HloError(
+            f"this compile has no stage {stage}", help=f"it has {', '.join(there) or 'none'}"
+        )
+    return found

@@ -1,0 +1,87 @@
+"""A compiler's child that compiles nothing: it leaves dumps, a log and an answer as XLA does.
+
+So commands are tested where XLA is not installed; tests/oracle/compilers asks the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from hloopt.compilers import compiling
+from hloopt.compilers.child import Ending
+from hloopt.compilers.pjrt_api import MEMORY_STATS
+from hloopt.proto import decode
+from hloopt.text import print_module
+
+LOG = """\
+I1127 19:42:22.685003   1 hlo_pass_pipeline.cc:121] Running HLO pass pipeline on module {0}: tidy
+I1127 19:42:22.685004   1 hlo_pass_pipeline.cc:181]   HLO pass dce
+I1127 19:42:22.685005   1 hlo_pass_pipeline.cc:176] HLO pass: dce time: 3 ms (3000 us) (x)
+I1127 19:42:22.685006   1 hlo_pass_pipeline.cc:181]   HLO pass cse
+I1127 19:42:22.685007   1 hlo_pass_pipeline.cc:176] HLO pass: cse time: 39 us (39 us) (x)
+"""
+
+
+class FakeXla:
+    """What the child is asked, and how it answers."""
+
+    def __init__(self) -> None:
+        self.flags: list[str] = []
+        """XLA_FLAGS of each compile."""
+        self.answer: dict[str, object] | None = {
+            "ok": {"memory": dict.fromkeys(MEMORY_STATS, 1 << 20), "seconds": 1.5}
+        }
+        self.ending = (0, False)
+        self.log = LOG
+        self.dead = ""
+        """The name of an instruction that dce removes."""
+
+    def run_child(
+        self,
+        module: str,
+        job: Path,
+        answer: Path,
+        log: Path,
+        environment: Mapping[str, str],
+        seconds: float | None,
+        is_enough: Callable[[], bool],
+    ) -> Ending:
+        self.flags.append(environment["XLA_FLAGS"])
+        program = decode((job.parent / "program").read_bytes())
+        text = print_module(program)
+        name = re.sub(r"[^\w.-]", "_", program.name)
+        log.write_text(self.log.format(name), encoding="utf-8")
+        without = "".join(
+            line for line in text.splitlines(True) if not (self.dead and f"%{self.dead} =" in line)
+        )
+        dumps = answer.parent / "dumps"
+        for stage, of_stage in {
+            "before_optimizations": text,
+            "0000.tidy.after_pipeline-start.before_dce": text,
+            "0001.tidy.after_dce.before_cse": without,
+            "0002.tidy.after_cse.before_pipeline-end": without,
+            "sm_9.0_gpu_after_optimizations": without,
+            "sm_9.0_gpu_after_optimizations-memory-usage-report": "Total bytes: 4\n",
+        }.items():
+            (dumps / f"module_0000.{name}.{stage}.txt").write_text(of_stage, encoding="utf-8")
+        if self.answer is not None and "ok" in self.answer:
+            for number in range(2):
+                (dumps / f"module_0000.{name}.{number}.ptx").write_text(f".version 8.{number}\n")
+        if self.answer is not None:
+            answer.write_text(json.dumps(self.answer), encoding="utf-8")
+        return Ending(self.answer, *self.ending)
+
+
+def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> FakeXla:
+    """Let commands have this for `--target h100_sxm`, in place of a compiler that is installed."""
+    plugin = folder / "fake_plugin.so"
+    plugin.touch()
+    monkeypatch.setenv("HLOOPT_XLA_PLUGIN", str(plugin))
+    fake = FakeXla()
+    monkeypatch.setattr(compiling, "run_child", fake.run_child)
+    return fake
