@@ -107,3 +107,15 @@ def test_flags() -> None:
     for text in ("a=1", "xla_a =1", "xla_a=1 xla_b=2", "", "-xla_a"):
         with pytest.raises(HloError, match="is no flag of XLA"):
             Flags.of([text])
+
+
+def test_constants_without_values_are_zeros() -> None:
+    text = PLAIN.format("", "add(%p, %c)").replace(
+        "  ROOT", "  %c = f32[8]{0} constant({...})\n  %d = s32[2,3]{0,1} constant({...})\n  ROOT"
+    )
+    program = Program.of(parse_module(text))
+    assert program.elided == 2
+    found = print_module(decode(program.code()))
+    assert "constant({0, 0, 0, 0, 0, 0, 0, 0})" in found
+    assert "constant({ { 0, 0, 0 }, { 0, 0, 0 } })" in found
+    assert "constant({...})" in program.code_for_jaxlib().decode()  # its parser makes some up

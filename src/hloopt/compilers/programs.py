@@ -8,6 +8,7 @@ from typing import Literal
 
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +62,21 @@ class Program:
         return "hlo" if isinstance(self.source, Module) else "mlir"
 
     def code(self) -> bytes:
-        """In that form: HLO as a proto."""
-        from hloopt.proto import encode
+        """In that form: HLO as a proto, constants without values as zeros."""
+        from hloopt.proto import encode_with_zeros
 
-        return encode(self.source) if isinstance(self.source, Module) else self.source
+        return encode_with_zeros(self.source) if isinstance(self.source, Module) else self.source
+
+    @property
+    def elided(self) -> int:
+        """The number of constants whose values the text lacks. O(instructions)."""
+        from hloopt.proto import is_elided
+
+        return (
+            sum(map(is_elided, self.source.instructions(Opcode.CONSTANT)))
+            if isinstance(self.source, Module)
+            else 0
+        )
 
     def code_for_jaxlib(self) -> bytes:
         """As `code`, HLO as text. jaxlib makes MLIR of it, in which groups of a mesh get lost."""

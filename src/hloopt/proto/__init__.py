@@ -4,7 +4,15 @@ Needs the extra `proto`. Nothing else in hloopt imports this package until such 
 """
 
 from hloopt.proto.decode import decode
-from hloopt.proto.encode import encode, encode_file
+from hloopt.proto.encode import encode, encode_file, encode_with_zeros, is_elided
 from hloopt.proto.proto_text import decode_text, encode_text
 
-__all__ = ["decode", "decode_text", "encode", "encode_file", "encode_text"]
+__all__ = [
+    "decode",
+    "decode_text",
+    "encode",
+    "encode_file",
+    "encode_text",
+    "encode_with_zeros",
+    "is_elided",
+]

@@ -8,7 +8,7 @@ from hloopt.diagnostics import HloError, HloSyntaxError
 from hloopt.ir.attributes.explicit import is_total_order
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.literals.literal import ELIDED, canonical_literal
+from hloopt.ir.literals.literal import ELIDED, canonical_literal, zero_bits_text
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_computation_order, stable_order
@@ -32,6 +32,19 @@ def encode(module: Module) -> bytes:
 def encode_file(module: Module) -> bytes:
     """The module as a serialized HloProto: what XLA dumps as `.hlo.pb`. Raises HloError."""
     return _serialized(message("HloProto")(hlo_module=_encoded(module)))
+
+
+def encode_with_zeros(module: Module) -> bytes:
+    """As `encode`, with zeros for the elements of constants that the text elides: compilers want
+    some. O(instructions + elements). Raises HloError."""
+    proto = _encoded(module)
+    for computation, its_proto in zip(
+        stable_computation_order(module), proto.computations, strict=True
+    ):
+        for constant, target in zip(stable_order(computation), its_proto.instructions, strict=True):
+            if is_elided(constant) and (element := constant.shape.element_type) is not None:
+                write_literal(zero_bits_text(element), constant.shape, target.literal)
+    return _serialized(proto)
 
 
 def _encoded(module: Module) -> Any:
@@ -101,12 +114,17 @@ def _encode_instruction(instruction: Instruction, proto: Any) -> None:
         proto.parameter_number = instruction.parameter_number
     elif opcode is Opcode.COMPARE and is_total_order(instruction):
         proto.comparison_type = "TOTALORDER"
-    elif opcode is Opcode.CONSTANT and not _is_elided(instruction):
+    elif opcode is Opcode.CONSTANT and not is_elided(instruction):
         write_literal(instruction.payload, instruction.shape, proto.literal)
     elif opcode is Opcode.OUTFEED and instruction.operands and not proto.HasField("outfeed_shape"):
         write_shape(instruction.operands[0].shape, proto.outfeed_shape)
 
 
-def _is_elided(constant: Instruction) -> bool:
-    payload = constant.payload
-    return "..." in payload and canonical_literal(payload, constant.shape) == ELIDED
+def is_elided(instruction: Instruction) -> bool:
+    """Whether it is a constant whose elements the text elides: `constant({...})`."""
+    payload = instruction.payload
+    return (
+        instruction.opcode is Opcode.CONSTANT
+        and "..." in payload
+        and canonical_literal(payload, instruction.shape) == ELIDED
+    )

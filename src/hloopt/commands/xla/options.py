@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hloopt.commands.shared import completion
-from hloopt.commands.shared.common import Function
+from hloopt.commands.shared.common import Function, say
 
 if TYPE_CHECKING:
     from hloopt.compilers.compiling import Compiled, Compiler
@@ -70,10 +70,15 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     """The program in a file, and the compiler that the options name. Raises HloError."""
     from hloopt.compilers.compiling import Compiler, check_flags
     from hloopt.compilers.programs import Program
+    from hloopt.diagnostics import counted
 
     check_flags(options["flags"])
     compiler = Compiler.named(options["target"], options["plugin"])
-    return Program.read(path, options["devices"]), compiler
+    program = Program.read(path, options["devices"])
+    if program.elided:
+        what = counted(program.elided, "constant has", "constants have")
+        say(f"{path}: {what} no values in the text (--xla_dump_large_constants): zeros stand in")
+    return program, compiler
 
 
 @contextmanager
