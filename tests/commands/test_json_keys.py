@@ -50,6 +50,7 @@ LINES = {
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "stats": ["stats a.hlo"],
+    "xla compare": ["xla compare a.hlo --target h100_sxm --passes cse --xla-pass dce"],
     "xla compile": ["xla compile a.hlo --target h100_sxm"],
     "xla isolate": ["xla isolate a.hlo --target h100_sxm --pass dce"],
     "xla passes": ["xla passes a.hlo --target h100_sxm"],

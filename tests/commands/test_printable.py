@@ -269,6 +269,11 @@ COMMANDS: dict[str, Lines] = {
         ]
     ),
     "verify": several(on_modules(), on_modules("--split-input-file")),
+    "xla compare": several(
+        on_modules("--target", "h100_sxm", "--passes", "cse", "--xla-pass", "cse"),
+        _xla("--passes", "cse", "--xla-pass", NASTY),
+        _xla("--passes", NASTY, "--xla-pass", "cse"),
+    ),
     "xla compile": several(
         on_modules("--target", "h100_sxm"),
         on_modules("--target", "h100_sxm", "--stage", "hlo", "-o", "/dev/null"),

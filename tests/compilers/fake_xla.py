@@ -40,6 +40,8 @@ class FakeXla:
         self.log = LOG
         self.dead = ""
         """The name of an instruction that dce removes."""
+        self.cse: Callable[[str], str] = str
+        """The change that cse makes to the text."""
 
     def run_child(
         self,
@@ -64,7 +66,7 @@ class FakeXla:
             "before_optimizations": text,
             "0000.tidy.after_pipeline-start.before_dce": text,
             "0001.tidy.after_dce.before_cse": without,
-            "0002.tidy.after_cse.before_pipeline-end": without,
+            "0002.tidy.after_cse.before_pipeline-end": self.cse(without),
             "sm_9.0_gpu_after_optimizations": without,
             "sm_9.0_gpu_after_optimizations-memory-usage-report": "Total bytes: 4\n",
         }.items():

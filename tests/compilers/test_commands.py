@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,63 @@ def test_a_pass_that_does_not_run(xla: FakeXla, capsys: Capture) -> None:
     assert "did you mean 'dce'?" in err
     assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "dce", "--place", "2"]) == 2
     assert "--place 2: dce has 1 run here" in capsys.readouterr().err
+
+
+# -- compare --------------------------------------------------------------------------------------
+
+
+def renamed(text: str) -> str:
+    return text.replace("%r", "%s")
+
+
+def rewritten(text: str) -> str:
+    return text.replace("negate(%p)", "multiply(%p, %m)").replace(
+        "  ROOT", "  %c = f32[] constant(-1)\n  %m = f32[8]{0} broadcast(%c), dimensions={}\n  ROOT"
+    )
+
+
+def wrong(text: str) -> str:
+    return text.replace("negate(%p)", "abs(%p)")
+
+
+@pytest.mark.parametrize(
+    ("cse", "verdict", "exit_code"),
+    [
+        (str, "equal text", 0),
+        (renamed, "equal up to names", 0),
+        (rewritten, "equivalent", 0),
+        (wrong, "different", 1),
+    ],
+)
+def test_a_pass_of_ours_against_one_of_xla(
+    cse: Callable[[str], str], verdict: str, exit_code: int, xla: FakeXla, capsys: Capture
+) -> None:
+    xla.cse = cse
+    line = ["xla", "compare", "m.hlo", *H100, "--passes", "cse", "--xla-pass", "cse"]
+    assert main(line) == exit_code
+    out = capsys.readouterr().out
+    assert out.startswith(f"cse and XLA's cse (run 1 of 1, in tidy): {verdict}\n")
+    assert ("neither changed the module" in out) == (cse is str)
+    assert ("instructions" in out) == (verdict in ("equivalent", "different"))
+    assert main([*line, "--format", "json"]) == exit_code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["changed"]) == (verdict, {"xla": cse is not str, "ours": False})
+
+
+def test_a_result_that_cannot_run_is_no_verdict(xla: FakeXla, capsys: Capture) -> None:
+    endless = MODULE.replace("negate(%p)", "while(%p), condition=%c, body=%b").replace(
+        "ENTRY",
+        "%c (x: f32[8]) -> pred[] {\n  %x = f32[8]{0} parameter(0)\n"
+        "  ROOT %t = pred[] constant(true)\n}\n\n"
+        "%b (y: f32[8]) -> f32[8] {\n  %y = f32[8]{0} parameter(0)\n"
+        "  ROOT %z = f32[8]{0} negate(%y)\n}\n\nENTRY",
+    )
+    Path("m.hlo").write_text(endless, encoding="utf-8")
+    xla.cse = lambda text: text.replace("negate(%y)", "abs(%y)")
+    line = ["xla", "compare", "m.hlo", *H100, "--passes", "dce", "--xla-pass", "cse"]
+    assert main([*line, "--timeout", "0.5"]) == 2
+    assert "cannot tell" in capsys.readouterr().out
+    assert main([*line[:-3], "nothing", "--xla-pass", "cse"]) == 2
 
 
 # -- failures -------------------------------------------------------------------------------------

@@ -151,6 +151,23 @@ def test_a_pass_of_xla_gpu_alone_is_the_recorded_one(
         check_alone(name, stem, tmp_path, ["--target", "h100_sxm", *plugin])
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("copy-insertion", "equal up to names"),
+        ("all-reduce-reassociate", "equal up to names"),
+        ("reshape-mover", "equivalent"),
+        ("dce", "equal text"),
+    ],
+)
+def test_our_pass_makes_of_a_training_step_what_xla_makes(
+    name: str, verdict: str, plugin: list[str], step: str, capsys: Capture
+) -> None:
+    names = ["--passes", name, "--xla-pass", name, "--format", "json"]
+    assert xla("compare", step, "--target", "h100_sxm", *plugin, *names) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == verdict
+
+
 @pytest.mark.parametrize("name", ["fsdp_mlp_scan_1x8", "moe_all_to_all_1x8"])
 def test_a_compile_is_the_recorded_one(
     name: str, plugin: list[str], shared: Path, tmp_path: Path, capsys: Capture

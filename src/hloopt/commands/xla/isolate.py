@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hloopt.commands.shared import completion
-from hloopt.commands.shared.common import HloCommand, format_option, print_json, say
+from hloopt.commands.shared.common import Function, HloCommand, format_option, print_json, say
 from hloopt.commands.xla.options import chosen, compiler_options, waiting
 
 if TYPE_CHECKING:
     from hloopt.compilers.isolation import Run
+
+
+def place_option(command: Function) -> Function:
+    """`--place N`, as `number_of` takes it."""
+    return click.option(
+        "--place",
+        type=click.IntRange(1),
+        metavar="N",
+        help="which of its runs; default: the first that changed something",
+    )(command)
 
 
 @click.command(cls=HloCommand)
@@ -22,12 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pass", "pass_name", required=True, metavar="NAME", help="the pass, as XLA names it"
 )
-@click.option(
-    "--place",
-    type=click.IntRange(1),
-    metavar="N",
-    help="which of its runs; default: the first that changed something",
-)
+@place_option
 @click.option(
     "-o",
     "--output",
@@ -64,7 +69,7 @@ def command(
     if options["output_format"] == "json":
         print_json([{"pipeline": run.pipeline, "changed": run.is_changed} for run in runs])
         return 0
-    number = _number(runs, place, pass_name)
+    number = number_of(runs, place, pass_name)
     run = runs[number - 1]
     write_whole(output or STANDARD_STREAM, run.after)
     what = "changed the module" if run.is_changed else "left the module as it was"
@@ -74,7 +79,7 @@ def command(
     return 0
 
 
-def _number(runs: list[Run], place: int | None, name: str) -> int:
+def number_of(runs: list[Run], place: int | None, name: str) -> int:
     """The run to show, from 1. Raises HloError if there is none of that number."""
     from hloopt.diagnostics import HloError, counted
 
