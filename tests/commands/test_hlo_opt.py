@@ -176,8 +176,9 @@ def test_a_flag_sets_the_option_of_a_pass(folder: Path, capsys: Capture) -> None
             ["m.hlo", "--passes=dcf"],
             "INVALID_ARGUMENT: Pass dcf not found.\n   = help: did you mean",
         ),
-        (["m.hlo", "--platform=gpu"], "hloopt xla compile"),
-        (["--platform=cpu", "--list-passes"], "hloopt xla compile"),
+        (["m.hlo", "--platform=gpu"], "--xla_gpu_target_config_filename=FILE.txtpb"),
+        (["m.hlo", "--platform=tpu"], "known are transforms, interpreter, cpu, gpu, cuda"),
+        (["--platform=cpu", "--list-passes"], "hloopt xla passes"),
         (["m.hlo", "--stage=ptx"], "comes from a backend"),
         (["m.hlo", "--stage=hlp"], "did you mean 'hlo'"),
         (["m.hlo", "--xla_dump_too=x"], "did you mean '--xla_dump_to'"),
@@ -221,3 +222,44 @@ def test_formats_are_those_that_are_said(folder: Path, capsys: Capture) -> None:
     (folder / "m.data").write_bytes(encode(module))
     assert hlo_opt(["m.data", "--format=pb", "--passes=dce"]) == 0
     assert capsys.readouterr().out == DEFAULT_STYLE
+
+
+# -- backends -------------------------------------------------------------------------------------
+
+
+H100 = ["--platform=gpu", "--xla_gpu_target_config_filename=specs/h100_sxm.txtpb"]
+
+
+@pytest.fixture
+def xla(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeXla:
+    return install(monkeypatch, folder)
+
+
+def test_a_stage_of_a_backend_is_that_of_a_compile(xla: FakeXla, capsys: Capture) -> None:
+    assert hlo_opt(["m.hlo", *H100, "--stage=ptx", "--xla_any=flag"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count(".version") == 2
+    assert "hloopt's own description of h100_sxm is taken" in captured.err
+    assert "--xla_any=flag" in xla.flags[0]
+    assert "config_filename" not in xla.flags[0]
+    assert hlo_opt(["m.hlo", *H100]) == 0
+    assert capsys.readouterr().out.startswith("HloModule m")
+    assert hlo_opt([*H100, "--list-stages"]) == 0
+    assert "llvm-before-optimizations" in capsys.readouterr().out
+
+
+def test_passes_of_a_backend_run_one_by_one(xla: FakeXla, capsys: Capture) -> None:
+    xla.cse = lambda text: text.replace("ROOT %", "ROOT %new_")
+    assert hlo_opt(["m.hlo", *H100, "--passes=dce,cse"]) == 0
+    assert "ROOT %new_" in capsys.readouterr().out
+    assert len(xla.flags) == 4
+    assert hlo_opt(["m.hlo", *H100, "--passes=nope"]) == 2
+    assert "error[HLO021]" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("xla")
+def test_each_module_of_a_split_file_is_compiled(folder: Path, capsys: Capture) -> None:
+    text = (folder / "m.hlo").read_text()
+    (folder / "two.hlo").write_text(f"{text}// -----\n{text}")
+    assert hlo_opt(["two.hlo", *H100, "--split-input-file", "--stage=ptx"]) == 0
+    assert capsys.readouterr().out.count(".version") == 4

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloError
+from hloopt.dumps.folder import natural
 
 
 class Stage(NamedTuple):
@@ -24,14 +25,15 @@ STAGES = {
     "buffer-assignment": Stage("allocations", "*after_optimizations-buffer-assignment.txt"),
     "memory": Stage("memory by size of buffers", "*after_optimizations-memory-usage-report.txt"),
     "thunks": Stage("thunks in order", "*.thunk_sequence.txt", needs_code=True),
+    "llvm-before-optimizations": Stage("LLVM IR", "*.ir-no-opt.ll", needs_code=True),
     "llvm": Stage("LLVM IR, optimized", "*.ir-with-opt.ll", needs_code=True),
     "ptx": Stage("PTX of each kernel", "*.ptx", needs_code=True),
 }
 
 
 def files_of(stage: str, dumps: Path) -> list[Path]:
-    """The files of a stage, in order. Raises HloError where the compiler wrote none."""
-    found = sorted(dumps.glob(STAGES[stage].pattern))
+    """The files of a stage, kernels by number. Raises HloError where the compiler wrote none."""
+    found = sorted(dumps.glob(STAGES[stage].pattern), key=lambda path: natural(path.name))
     if not found:
         there = [name for name, each in STAGES.items() if any(dumps.glob(each.pattern))]
         raise HloError(

@@ -18,6 +18,10 @@ from hloopt.golden.settings import TestSettings
 from hloopt.golden.substitutions import Substitutions, choose
 
 
+HERE = TestSettings()
+"""The settings of a run without any options."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a command. `stdin` is what it could read, not what it did read."""
@@ -40,6 +44,7 @@ class Failure:
 
     run_line: RunLine
     outcomes: tuple[Outcome, ...]
+    settings: TestSettings = HERE
 
     def __str__(self) -> str:
         """All a person needs: the RUN line, what its commands said, how to repeat it."""
@@ -48,12 +53,8 @@ class Failure:
         parts = [f"{test}:{line}: RUN: {self.run_line.text}"]
         for outcome in self.outcomes:
             parts += _account(outcome)
-        parts.append(f"repeat: {_repeat(self.run_line, test)}")
+        parts.append(f"repeat: {_repeat(self.run_line, test, self.settings)}")
         return "\n".join(parts)
-
-
-HERE = TestSettings()
-"""The settings of a run without any options."""
 
 
 def run_test(
@@ -74,7 +75,7 @@ def run_test(
         ran = list(run_pipelines(run_line, test, scratch, programs, settings))
         # As in a shell the last one decides; there is none where an %if leaves nothing.
         if ran and not all(outcome.is_expected for outcome in ran[-1]):
-            return Failure(run_line, ran[-1])
+            return Failure(run_line, ran[-1], settings)
     return None
 
 
@@ -197,11 +198,11 @@ def _beginning(output: bytes) -> str:
     return "\n".join(lines)
 
 
-def _repeat(run_line: RunLine, test: Path) -> str:
+def _repeat(run_line: RunLine, test: Path, settings: TestSettings) -> str:
     """The RUN line with file names in place of `%s` and the like, for a shell."""
     if not run_line.steps:  # a shell ran it
         return f"hloopt test --shell {shlex.quote(str(test))}"
-    substitutions = _substitutions(test, Path(tempfile.gettempdir()), HERE)
+    substitutions = _substitutions(test, Path(tempfile.gettempdir()), settings)
     parts: list[str] = []
     for step in run_line.steps:
         parts += [step.joint] if parts else []

@@ -90,7 +90,7 @@ def _add_block(
 ) -> None:
     *before, last = outcomes
     if not all(outcome.is_expected for outcome in before):
-        raise GoldenError(str(Failure(run_line, tuple(before))), span=run_line.span)
+        raise GoldenError(str(Failure(run_line, tuple(before), settings)), span=run_line.span)
     arguments = last.command.words[1:]
     if last.command.words[0] not in FILECHECK:
         return

@@ -12,15 +12,12 @@ import click
 from hloopt.commands.shared.common import HloCommand
 
 if TYPE_CHECKING:
+    from hloopt.commands.hlo_opt.backends import Backend
     from hloopt.ir.module import Module
     from hloopt.pass_framework.base import ModulePass
     from hloopt.pass_framework.pipeline import Pipeline
 
 _STAGES = ("hlo",)
-_LATER_STAGES = (
-    *("hlo-backend", "html", "llvm", "llvm-before-optimizations", "llvm-after-optimizations"),
-    *("ptx", "buffer-assignment", "kernel-spec"),
-)
 _HERE = ("transforms", "interpreter")
 
 
@@ -56,27 +53,28 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     """Run passes on an HLO module, as XLA's hlo-opt does, and print it in XLA's default style.
 
     Flags that concern the passes and the dump: --xla_dump_to, --xla_dump_hlo_pass_re,
-    --xla_dump_large_constants, --xla_gpu_all_gather_combine_threshold_bytes and the like. Stages
-    that need XLA itself, and --platform=cpu or gpu, are not here. `hloopt opt` has pipelines,
-    reports, validation and more.
+    --xla_dump_large_constants, --xla_gpu_all_gather_combine_threshold_bytes and the like.
+    With --platform=cpu or gpu XLA itself compiles, with any of its flags, without a device (see
+    `hloopt xla`). `hloopt opt` has pipelines, reports, validation and more.
 
     \b
     hlo-opt step.hlo --passes=dce,cse
     hlo-opt --list-passes
+    hlo-opt step.hlo --platform=gpu --xla_gpu_target_config_filename=h100_sxm.txtpb --stage=ptx
     """
     from hloopt.commands.hlo_opt.flags import all_flags
 
-    _check(options)
+    platform = _check(options)
     if options["list_stages"]:
-        click.echo(",".join(_STAGES))
+        click.echo(",".join(_STAGES if platform is None else _stages_of_backends()))
         return 0
     if options["list_passes"]:
         from hloopt.pass_framework.registry import pass_names
 
         click.echo(",".join(sorted(pass_names())))
         return 0
-    flags = all_flags(ctx.obj, options["debug_options_file"])
-    text = _run(options, flags)
+    flags = all_flags(ctx.obj, options["debug_options_file"], are_known=platform is None)
+    text = _run(options, flags, platform)
     if options["output"] is None:
         click.echo(text, nl=False)
     else:
@@ -86,26 +84,37 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     return 0
 
 
-def _check(options: Mapping[str, Any]) -> None:
-    """Raise UsageError for what needs XLA."""
+def _check(options: Mapping[str, Any]) -> str | None:
+    """The backend; None where passes run alone. Raises UsageError for what is not there."""
+    from hloopt.commands.hlo_opt.backends import PLATFORMS
     from hloopt.diagnostics import did_you_mean
 
     platform, stage = options["platform"].lower(), options["stage"]
-    if platform not in _HERE:
+    if platform not in (*_HERE, *PLATFORMS):
+        known = ", ".join((*_HERE, *PLATFORMS))
+        raise click.UsageError(f"--platform={options['platform']}: known are {known}")
+    backend = PLATFORMS.get(platform)
+    stages = _stages_of_backends()
+    if stage not in stages:
+        hint = did_you_mean(stage, stages) or f"stages are {', '.join(stages)}"
+        raise click.UsageError(f"--stage={stage} is not a stage; {hint}")
+    if backend is None and stage not in _STAGES:
+        raise click.UsageError(f"--stage={stage} comes from a backend: --platform=cpu or gpu")
+    if backend is not None and options["list_passes"]:
         raise click.UsageError(
-            f"--platform={options['platform']}: hlo-opt runs passes without a backend; "
-            "XLA's own compilers are behind `hloopt xla compile --target …`"
+            "XLA does not tell which passes a backend has: `hloopt xla passes FILE --all` lists "
+            "those that run on a module"
         )
-    if stage not in _STAGES:
-        near = did_you_mean(stage, (*_STAGES, *_LATER_STAGES))
-        what = "comes from a backend" if stage in _LATER_STAGES else near or "is not a stage"
-        raise click.UsageError(
-            f"--stage={stage}: {what}; this is stage hlo, later ones are behind "
-            "`hloopt xla compile --stage …`"
-        )
+    return backend
 
 
-def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
+def _stages_of_backends() -> tuple[str, ...]:
+    from hloopt.commands.hlo_opt.backends import STAGES
+
+    return tuple(STAGES)
+
+
+def _run(options: Mapping[str, Any], flags: dict[str, str], platform: str | None) -> str:
     """The output for all modules of the file. Raises HloError."""
     from functools import partial
 
@@ -116,6 +125,11 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     # XLA's tests name files beside them as `%s/../FILE`.
     path = options["file"] if options["file"] == "-" else os.path.normpath(options["file"])
     render = partial(_optimized, options=options, flags=flags)
+    if platform is not None:
+        from hloopt.commands.hlo_opt.backends import Backend
+
+        backend = Backend(platform, flags)
+        render = partial(_compiled, backend=backend, options=options)
     if options["input_format"] == "pbtxt":
         return render(read_proto_text(path), 0)
     if options["input_format"] == "pb":
@@ -128,6 +142,11 @@ def _run(options: Mapping[str, Any], flags: dict[str, str]) -> str:
     file = split_source(source)
     modules = map(parse_module, file.chunks)
     return file.join([render(module, number) for number, module in enumerate(modules)])
+
+
+def _compiled(module: Module, number: int, backend: Backend, options: Mapping[str, Any]) -> str:
+    """A stage of a compile by XLA, or the module behind some of its passes."""
+    return backend.text(module, options)
 
 
 def _optimized(

@@ -71,10 +71,10 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], Flags]:
     return others, flags
 
 
-def all_flags(given: Flags, debug_options: str | None) -> Flags:
+def all_flags(given: Flags, debug_options: str | None, *, are_known: bool = True) -> Flags:
     """The flags of a file of debug options, over them those of `XLA_FLAGS`, then those given.
 
-    Raises HloError for a flag that is not known.
+    Raises HloError for a flag that is not known, unless XLA itself is to know them.
     """
     found = {} if debug_options is None else _read_debug_options(debug_options)
     try:
@@ -82,7 +82,8 @@ def all_flags(given: Flags, debug_options: str | None) -> Flags:
     except ValueError as error:
         raise HloError(f"XLA_FLAGS cannot be read: {error}") from None
     _, of_environment = split_flags(words)
-    return {_known(name): value for name, value in {**found, **of_environment, **given}.items()}
+    flags = {**found, **of_environment, **given}
+    return {_known(name): value for name, value in flags.items()} if are_known else flags
 
 
 def pass_options(passes: Iterable[str], flags: Flags) -> dict[str, dict[str, str]]:

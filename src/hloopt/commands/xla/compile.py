@@ -19,7 +19,10 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.xla.options import compiled, compiler_options
 
-STAGES = ("hlo-before", "spmd", "hlo", "buffer-assignment", "memory", "thunks", "llvm", "ptx")
+STAGES = (
+    *("hlo-before", "spmd", "hlo", "buffer-assignment", "memory", "thunks"),
+    *("llvm-before-optimizations", "llvm", "ptx"),
+)
 """The names of `compilers.stages.STAGES`: importing those takes long for a page of help."""
 
 
