@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.compilers.fake_xla import FakeXla, install
 
 from hloopt.cli import hlo_opt
 from hloopt.proto import encode

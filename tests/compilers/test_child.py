@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -90,3 +92,33 @@ def _runs(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+PARENT = """
+import os, subprocess, sys
+child = subprocess.Popen(
+    [sys.executable, "-c", sys.argv[1]], start_new_session=True, stdout=subprocess.PIPE, text=True
+)
+print(child.stdout.readline(), end="", flush=True)
+os.kill(os.getpid(), 9)
+"""
+CHILD = """
+import os, time
+from hloopt.compilers.plugin_child import end_with_parent
+end_with_parent({!r})
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_child_ends_with_its_parent_and_removes_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    command = [sys.executable, "-c", PARENT, CHILD.format(str(folder / "job.json"))]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    child = int(run.stdout)
+    for _ in range(100):
+        if not _runs(child) and not folder.exists():
+            return
+        time.sleep(0.1)
+    pytest.fail("it is left")

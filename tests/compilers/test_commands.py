@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.compilers.fake_xla import FakeXla, install
+from tests.compilers.fake_xla import LOG, FakeXla, install
 
 from hloopt.cli import main
-from hloopt.files import read_source
+from hloopt.files import load, read_source
+from hloopt.text import print_module
 
 Capture = pytest.CaptureFixture[str]
 MODULE = """HloModule m
@@ -152,6 +155,54 @@ def test_a_pass_that_does_not_run(xla: FakeXla, capsys: Capture) -> None:
     assert "--place 2: dce has 1 run here" in capsys.readouterr().err
 
 
+def test_passes_that_the_user_switched_off_stay_off(xla: FakeXla) -> None:
+    off = ["--flag", "xla_disable_hlo_passes=algsimp"]
+    assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "dce", *off, "-o", "out.hlo"]) == 0
+    assert flags(xla.flags[1])["xla_disable_hlo_passes"] == "algsimp,cse,spmd-partitioner"
+
+
+@pytest.mark.parametrize(
+    ("ending", "log", "code"),
+    [((-9, True), LOG, 3), ((-6, False), "F1127 1:1:1.0 1 x.cc:9] Check failed: x\n", 3)],
+)
+def test_a_compile_that_fails_before_the_pass_is_the_failure(
+    ending: tuple[int, bool], log: str, code: int, xla: FakeXla, capsys: Capture
+) -> None:
+    xla.answer, xla.ending, xla.log = None, ending, log
+    xla.is_reported = False
+    assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "dce"]) == code
+    assert "error[HLO704]" in capsys.readouterr().err
+
+
+def test_a_pipeline_without_dumps_of_its_own(xla: FakeXla, capsys: Capture) -> None:
+    assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "tidy"]) == 2
+    assert "XLA writes no dumps around 'tidy'" in capsys.readouterr().err
+
+
+def test_dumps_are_kept_in_an_empty_folder_only(xla: FakeXla, capsys: Capture) -> None:
+    Path("kept").mkdir()
+    Path("kept/x").touch()
+    assert main(["xla", "passes", "m.hlo", *H100, "--keep", "kept"]) == 2
+    assert "the folder is not empty" in capsys.readouterr().err
+    assert xla.flags == []
+
+
+def test_names_say_whether_a_proto_is_written(xla: FakeXla) -> None:
+    for name in ("out.hlo", "out.pb", "out.pbtxt"):
+        assert main(["xla", "compile", "m.hlo", *H100, "--stage", "hlo", "-o", name]) == 0
+        assert "dead" not in print_module(load(name))
+        assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "dce", "-o", f"i{name}"]) == 0
+        assert "dead" not in print_module(load(f"i{name}"))
+
+
+def test_folders_may_have_spaces(xla: FakeXla, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a b").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", os.path.abspath("a b"))
+    assert main(["xla", "compile", "m.hlo", *H100]) == 0
+    (place,) = re.findall(r'--xla_dump_to="([^"]*)"', xla.flags[0])
+    assert "/a b/hloopt-xla-" in place
+
+
 # -- compare --------------------------------------------------------------------------------------
 
 
@@ -213,6 +264,7 @@ def test_a_result_that_cannot_run_is_no_verdict(xla: FakeXla, capsys: Capture) -
 
 FATAL = "F1127 19:42:22.685068 1 thunk.cc:9] Check failed: a == b (1 vs. 2)\n*** stack ***\n"
 UNKNOWN = "E1127 1:1:1.0 1 parse.cc:1] Unknown flag in XLA_FLAGS: --xla_nonsense=1\n" + FATAL
+NO_TEXT = "E1 1 1 t.cc:3] Error parsing text-format s.GpuTargetConfigProto: 1:9: Expected\n"
 VALUE = "Couldn't interpret value abc for flag xla_gpu_autotune_level.\n" + FATAL
 
 
@@ -225,6 +277,7 @@ VALUE = "Couldn't interpret value abc for flag xla_gpu_autotune_level.\n" + FATA
         (None, (-11, False), "", 3, "XLA died of SIGSEGV"),
         (None, (-9, True), "", 3, "XLA did not end within 600 s"),
         (None, (1, False), "Traceback\nOops: x\n", 3, "ended with exit code 1: Oops: x"),
+        ({"refused": "Failed"}, (0, False), NO_TEXT, 2, "GPU cannot be read: 1:9: Expected"),
         (None, (-6, False), UNKNOWN, 2, "error[HLO020]: this XLA does not know xla_nonsense=1"),
         (None, (-6, False), VALUE, 2, "error[HLO020]: 'abc' is no value of xla_gpu_autotune_level"),
     ],
@@ -245,7 +298,7 @@ def test_failures_are_one_message(
     assert message in err
     assert err.count("error[") == 1
     if ending[0]:
-        assert ("the last pass that ran is cse" in err) == (code == 3)
+        assert ("the last pass that began is cse" in err) == (code == 3)
 
 
 def test_the_rest_of_a_refusal_is_a_note(xla: FakeXla, capsys: Capture) -> None:
@@ -271,6 +324,9 @@ def test_the_rest_of_a_refusal_is_a_note(xla: FakeXla, capsys: Capture) -> None:
         ("m.hlo --target h100_sxm --timeout 0", "0 is not in the range"),
         ("m.hlo --target h100_sxm --devices 0", "0 is not in the range"),
         ("m.hlo --target none.txtpb", "cannot read none.txtpb"),
+        ("m.hlo --target m.txtpb", "m.txtpb is no GpuTargetConfigProto"),
+        ("m.hlo --target h100_sxm --flag xla_dump_to=x", "xla_dump_to is not free here"),
+        ("m.hlo --target h100_sxm --stage hlo --format json", "--format json is for the tables"),
         ("none.hlo --target h100_sxm", "cannot read none.hlo"),
         ("none.mlir --target h100_sxm", "cannot read none.mlir"),
         ("m.hlo", "Missing option '--target'"),
@@ -278,6 +334,7 @@ def test_the_rest_of_a_refusal_is_a_note(xla: FakeXla, capsys: Capture) -> None:
 )
 @pytest.mark.usefixtures("xla")
 def test_mistakes(line: str, message: str, capsys: Capture) -> None:
+    Path("m.txtpb").touch()
     assert main(["xla", "compile", *line.split()]) == 2
     assert message in capsys.readouterr().err
 

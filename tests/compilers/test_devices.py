@@ -85,7 +85,7 @@ def test_a_plugin_by_name_by_path_and_by_default(
 
 def test_a_library_of_nobody_knows_whom(tmp_path: Path) -> None:
     assert version_of(str(tmp_path / "own_plugin.so")) == "own_plugin.so"
-    assert plugins.MISSING == "HLO019"
+    assert plugins.MISSING_COMPILER == "HLO019"
 
 
 def test_a_file_that_is_no_library(tmp_path: Path) -> None:
@@ -153,10 +153,15 @@ COMPLAINT = (
 
 
 def test_fields_that_an_older_xla_does_not_know_are_left_out() -> None:
-    fewer = without_unknown_field(NEWER, COMPLAINT.format(3, "of_tomorrow"))
+    found = without_unknown_field(NEWER, COMPLAINT.format(3, "of_tomorrow"))
+    assert found is not None
+    fewer, name = found
+    assert name == "of_tomorrow"
     assert fewer == NEWER.replace("  of_tomorrow {\n    a { x: 1 }\n  }\n", "")
     fewest = without_unknown_field(fewer, COMPLAINT.format(3, "single"))
-    assert fewest == "gpu_device_info {\n  core_count: 132\n}\n"
+    assert fewest == ("gpu_device_info {\n  core_count: 132\n}\n", "single")
+    in_one_line = "gpu_device_info { core_count: 132 single: 3 }\n"
+    assert without_unknown_field(in_one_line, COMPLAINT.format(1, "single")) is None
     assert without_unknown_field(NEWER, "another complaint") is None
     assert without_unknown_field(NEWER, COMPLAINT.format(2, "single")) is None
     assert without_unknown_field(NEWER, COMPLAINT.format(99, "single")) is None

@@ -184,7 +184,13 @@ def _compare_folders(before: str, after: str, job: _Job, jobs: int) -> int:
     is_json = job.output_format == "json"
     worst = 0
     printer = Printer(is_json=is_json, key="pair", title_color=job.color, has_empty_list=True)
-    for outcome in map_outcomes(look, list(pairs), jobs, is_json=is_json, color=job.color):
+    outcomes = map_outcomes(
+        *(look, list(pairs), jobs),
+        is_json=is_json,
+        color=job.color,
+        key_of=lambda label: "\0".join(map(str, pairs[label])),
+    )
+    for outcome in outcomes:
         printer.add(outcome)
         worst = max(worst, outcome.exit_code)
         if not outcome.exit_code:

@@ -16,14 +16,17 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from hloopt.compilers.child import run_child
 from hloopt.compilers.failures import explain
 from hloopt.compilers.flags import Flags
-from hloopt.compilers.gpu_description import describe_gpu, without_unknown_field
+from hloopt.compilers.gpu_description import (
+    check_description,
+    describe_gpu,
+    without_unknown_field,
+)
 from hloopt.compilers.plugins import check_jaxlib, find_plugin, version_of
 from hloopt.compilers.programs import Program
 
@@ -31,7 +34,7 @@ _PER_HOST = 8
 _LAST_OF_PASSES = "*-memory-usage-report.txt"
 """The last file that is written before code is generated."""
 _LOGGED = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=1"}
-_FREE = re.compile(r"[A-Z]+_CPP_|XLA_FLAGS|JAX_")
+_FREE = re.compile(r"TF_(?:CPP|XLA)_\w*|XLA_FLAGS|JAX_\w*")
 """Variables of the environment that a compile must not depend on."""
 
 
@@ -57,6 +60,7 @@ class Compiler(NamedTuple):
             return cls(target)
         if target.endswith((".txtpb", ".textproto", ".pbtxt")):
             description = read_source(target).text
+            check_description(description, target)
             return cls(os.path.basename(target), find_plugin(plugin), description)
         found = load_target(target)
         return cls(found.name, find_plugin(plugin), describe_gpu(found))
@@ -90,6 +94,8 @@ class Compiled:
     target: str
     version: str
     """The compiler with its version."""
+    left_out: Sequence[str] = ()
+    """Fields of the description of the device that this compiler does not know."""
 
 
 def compile_program(
@@ -104,7 +110,8 @@ def compile_program(
     dumps, log, answer = folder / "dumps", folder / "log.txt", folder / "answer.json"
     dumps.mkdir(parents=True)
     flags = _flags(program, compiler, dumps, settings)
-    is_enough = partial(_is_there, dumps) if settings.until_buffers else _never
+    is_enough = _Report(dumps).is_whole if settings.until_buffers else _never
+    left_out: list[str] = []
     while True:
         job = _write_job(program, compiler, folder)
         ending = run_child(
@@ -114,14 +121,16 @@ def compile_program(
         ok = (ending.answer or {}).get("ok")
         version = version_of(compiler.plugin)
         if ok is not None:
-            return Compiled(dumps, log, ok["memory"], ok["seconds"], compiler.target, version)
+            own = compiler.target, version, left_out
+            return Compiled(dumps, log, ok["memory"], ok["seconds"], *own)
         if ending.answer is None and not ending.is_late and is_enough():
-            return Compiled(dumps, log, None, None, compiler.target, version)
+            return Compiled(dumps, log, None, None, compiler.target, version, left_out)
         text = log.read_text(encoding="utf-8", errors="replace")
         fewer = without_unknown_field(compiler.description, text)
         if fewer is None:
             raise explain(ending, text.splitlines(), settings.seconds)
-        compiler = compiler._replace(description=fewer)
+        compiler = compiler._replace(description=fewer[0])
+        left_out.append(fewer[1])
 
 
 def _flags(program: Program, compiler: Compiler, dumps: Path, settings: Settings) -> Flags:
@@ -143,7 +152,8 @@ def _write_job(program: Program, compiler: Compiler, folder: Path) -> Path:
     (folder / "program").write_bytes(code)
     (folder / "options").write_bytes(program.compile_options())
     count = program.replicas * program.partitions
-    topology = f"{max(1, count // _PER_HOST)}x{min(_PER_HOST, count)}x1"
+    hosts = 1 if count % _PER_HOST else count // _PER_HOST
+    topology = f"{hosts}x{count // hosts}x1"
     job = folder / "job.json"
     content = {
         "plugin": compiler.plugin,
@@ -162,12 +172,22 @@ def _write_job(program: Program, compiler: Compiler, folder: Path) -> Path:
 
 
 def _environment(flags: Flags) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not _FREE.match(name)}
+    kept = {name: value for name, value in os.environ.items() if not _FREE.fullmatch(name)}
     return {**kept, **_LOGGED, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags.text()}
 
 
-def _is_there(dumps: Path) -> bool:
-    return any(dumps.glob(_LAST_OF_PASSES))
+class _Report:
+    """The report that is written last: whole once it did not grow between two looks."""
+
+    def __init__(self, dumps: Path) -> None:
+        self._dumps = dumps
+        self._size = 0
+
+    def is_whole(self) -> bool:
+        """Look once more."""
+        before = self._size
+        self._size = sum(path.stat().st_size for path in self._dumps.glob(_LAST_OF_PASSES))
+        return self._size == before > 0
 
 
 def _never() -> bool:

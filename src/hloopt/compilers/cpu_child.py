@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from hloopt.compilers.pjrt_api import MEMORY_STATS
-from hloopt.compilers.plugin_child import answer_with
+from hloopt.compilers.plugin_child import answer_with, end_with_parent
 
 
 def main(path: str) -> None:
     """Do a job, and write the answer as a whole."""
+    end_with_parent(path)
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     try:
         found: dict[str, Any] = {"ok": _compiled(job)}

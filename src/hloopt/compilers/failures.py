@@ -6,15 +6,16 @@ import re
 import signal
 
 from hloopt.compilers.child import Ending
-from hloopt.compilers.flags import UNKNOWN
-from hloopt.compilers.plugins import MISSING
+from hloopt.compilers.flags import UNKNOWN_FLAG
+from hloopt.compilers.log import last_pass
+from hloopt.compilers.plugins import MISSING_COMPILER
 from hloopt.diagnostics import HloError, PassFailure
 from hloopt.patterns import pattern
 
-_PASS = pattern(r".*hlo_pass_pipeline\.cc:\d+\] +HLO pass (?P<name>\S+)\s*$")
 _FATAL = pattern(r"F\d{4} \S+ +\d+ \S+\] (?P<message>.*)")
 _UNKNOWN_FLAG = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
 _WRONG_VALUE = pattern(r".*Couldn't interpret value (?P<value>.*) for flag (?P<flag>\w+)")
+_NO_DESCRIPTION = pattern(r".*Error parsing text-format .*GpuTargetConfigProto: (?P<why>.*)")
 _STATUS = pattern(r"[A-Z_]+: ")
 _LONGEST_NOTE = 1200
 
@@ -25,15 +26,21 @@ class CompilerFailure(PassFailure):
     code = "HLO704"
 
 
+class CompilerTooSlow(CompilerFailure):
+    """It ran out of time."""
+
+
 def explain(ending: Ending, lines: list[str], seconds: float | None) -> HloError:
     """The error for an ending without a result, with the lines of the log."""
     answer = ending.answer or {}
     if "unfit" in answer:
-        return HloError(answer["unfit"], code=MISSING)
+        return HloError(answer["unfit"], code=MISSING_COMPILER)
+    if wrong := next(filter(None, map(_NO_DESCRIPTION.match, lines)), None):
+        return HloError(f"the description of the GPU cannot be read: {wrong['why']}", code="HLO014")
     if "refused" in answer:
         return _refusal(answer["refused"])
     if ending.is_late:
-        return CompilerFailure(
+        return CompilerTooSlow(
             f"XLA did not end within {seconds:g} s{_last_pass(lines)}",
             help="--timeout SECONDS gives it longer",
         )
@@ -41,10 +48,10 @@ def explain(ending: Ending, lines: list[str], seconds: float | None) -> HloError
         return HloError(
             f"this XLA does not know {unknown['flags'].replace('--', '')}",
             help="flags come and go with its versions",
-            code=UNKNOWN,
+            code=UNKNOWN_FLAG,
         )
     if wrong := next(filter(None, map(_WRONG_VALUE.match, lines)), None):
-        return HloError(f"'{wrong['value']}' is no value of {wrong['flag']}", code=UNKNOWN)
+        return HloError(f"'{wrong['value']}' is no value of {wrong['flag']}", code=UNKNOWN_FLAG)
     return CompilerFailure(f"XLA {_how_it_died(ending, lines)}{_last_pass(lines)}")
 
 
@@ -68,7 +75,5 @@ def _how_it_died(ending: Ending, lines: list[str]) -> str:
 
 
 def _last_pass(lines: list[str]) -> str:
-    for line in reversed(lines):
-        if match := _PASS.match(line):
-            return f"; the last pass that ran is {match['name']}"
-    return "; no pass had run"
+    name = last_pass(lines)
+    return "; no pass had begun" if name is None else f"; the last pass that began is {name}"

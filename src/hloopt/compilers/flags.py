@@ -10,6 +10,17 @@ from hloopt.diagnostics import HloError
 _FLAG = re.compile(r"(?:--)?(?P<name>xla_\w+)(?:=(?P<value>\S*))?")
 
 
+UNKNOWN_FLAG = "HLO020"
+"""The code of an error about a flag that is none of XLA."""
+_OURS = {
+    "xla_dump_to": "`hloopt xla passes --keep DIR` leaves the dumps",
+    "xla_dump_hlo_as_text": "`hloopt xla passes --keep DIR` leaves the dumps",
+    "xla_dump_hlo_pass_re": "`hloopt xla passes` has dumps around all passes",
+}
+"""Flags that are not the user's here, each with what is there in place of it."""
+_SPECIAL = re.compile(r"[\s\"'\\]")
+
+
 class Flags:
     """Flags by name; XLA takes the last of one that is given twice."""
 
@@ -27,8 +38,11 @@ class Flags:
             match = _FLAG.fullmatch(text)
             if match is None:
                 raise HloError(
-                    f"'{text}' is no flag of XLA: xla_NAME=VALUE, without spaces", code=UNKNOWN
+                    f"'{text}' is no flag of XLA: xla_NAME=VALUE, without spaces",
+                    code=UNKNOWN_FLAG,
                 )
+            if (help := _OURS.get(match["name"])) is not None:
+                raise HloError(f"{match['name']} is not free here", help=help, code=UNKNOWN_FLAG)
             flags.set(match["name"], "true" if match["value"] is None else match["value"])
         return flags
 
@@ -49,9 +63,16 @@ class Flags:
         self._values[name] = f"{before},{value}" if before else value
 
     def text(self) -> str:
-        """As XLA_FLAGS."""
-        return " ".join(f"--{name}={value}" for name, value in self._values.items())
+        """As XLA_FLAGS, in which values with spaces are quoted."""
+        return " ".join(f"--{name}={_quoted(value)}" for name, value in self._values.items())
+
+    def texts(self) -> list[str]:
+        """As `of` takes them."""
+        return [f"{name}={value}" for name, value in self._values.items()]
 
 
-UNKNOWN = "HLO020"
-"""The code of an error about a flag that XLA does not know."""
+def _quoted(value: str) -> str:
+    if not _SPECIAL.search(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

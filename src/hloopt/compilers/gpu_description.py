@@ -68,23 +68,32 @@ _UNKNOWN = pattern(
 )
 
 
-def without_unknown_field(description: str, log: str) -> str | None:
-    """A description of a newer XLA without the field that an older one does not know.
+def without_unknown_field(description: str, log: str) -> tuple[str, str] | None:
+    """A description of a newer XLA without the field that an older one does not know, and its name.
 
-    Its log names one at a time. None where it complains of nothing, or of something else.
+    Its log names one at a time. None where it complains of nothing, or of something else, and where
+    the field does not begin its line.
     """
     found = next(filter(None, map(_UNKNOWN.match, log.splitlines())), None)
     if found is None:
         return None
     lines = description.splitlines()
     first = last = int(found["line"]) - 1
-    if not (0 <= first < len(lines) and found["name"] in lines[first]):
+    if not (0 <= first < len(lines) and lines[first].lstrip().startswith(found["name"])):
         return None
     depth = lines[first].count("{") - lines[first].count("}")
     while depth > 0 and last + 1 < len(lines):
         last += 1
         depth += lines[last].count("{") - lines[last].count("}")
-    return "\n".join(lines[:first] + lines[last + 1 :]) + "\n"
+    return "\n".join(lines[:first] + lines[last + 1 :]) + "\n", found["name"]
+
+
+def check_description(description: str, path: str) -> None:
+    """Raise HloError for a text that cannot be XLA's description of a GPU, of which XLA dies."""
+    if "core_count" not in description:
+        raise HloError(
+            f"{path} is no GpuTargetConfigProto of XLA: it has no core_count", code="HLO014"
+        )
 
 
 def _lines(target: Target, device: CudaDevice, limits: _Limits) -> Iterator[str]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hloopt.compilers.compiling import Compiler, Settings, compile_program
-from hloopt.compilers.failures import CompilerFailure
+from hloopt.compilers.failures import CompilerFailure, CompilerTooSlow
+from hloopt.compilers.flags import Flags
+from hloopt.compilers.log import passes_of
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.dumps.folder import scan
 from hloopt.dumps.names import Phase
-from hloopt.patterns import pattern
-
-_BEGUN = pattern(r".*hlo_pass_pipeline\.cc:\d+\] +HLO pass (?P<name>\S.*?)\s*$")
-_RUNNING = pattern(r".*hlo_pass_pipeline\.cc:\d+\] +Running HLO pass pipeline on .*?: (?P<name>.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,59 +40,56 @@ def isolate(
     pipeline that is a pass runs whole. Two compiles. Raises HloError for a pass that this compiler
     does not run on the program, and CompilerFailure where the compiler fails before it.
     """
-    first = Settings(flags=settings.flags, seconds=settings.seconds, until_buffers=True)
-    log = _log(program, compiler, folder / "all", first)
-    parts = _parts(log)
-    if name not in parts:
-        hint = did_you_mean(name, parts) or "`hloopt xla passes --all` lists those that run"
-        raise HloError(
-            f"XLA does not run a pass '{name}' on this program for {compiler.target}",
-            help=hint,
-            code="HLO021",
-        )
+    parts = _parts(name, program, compiler, folder / "all", settings)
     kept = _with_parts(name, parts)
     others = [each for each in parts if each not in kept and not parts[each]]
-    flags = [*settings.flags, f"xla_disable_hlo_passes={','.join(_without_spaces(others))}"]
-    alone = Settings(
-        flags=flags,
-        seconds=settings.seconds,
-        until_buffers=True,
-        passes=f"^{re.escape(name)}$",
+    flags = Flags.of(settings.flags)
+    flags.append("xla_disable_hlo_passes", ",".join(_without_spaces(others)))
+    alone = replace(
+        settings, flags=flags.texts(), until_buffers=True, passes=f"^{re.escape(name)}$"
     )
-    where = folder / "alone"
+    dumps = folder / "alone" / "dumps"
     try:
-        compile_program(program, compiler, where, alone)
+        compile_program(program, compiler, folder / "alone", alone)
+    except CompilerTooSlow:
+        raise
     except CompilerFailure:
         # What one pass alone leaves can seldom be made code of: that comes behind all passes.
-        if not (found := _runs(where / "dumps", name)):
+        if not _runs(dumps, name):
             raise
-        return found
-    return _runs(where / "dumps", name)
+    if not (found := _runs(dumps, name)):
+        raise HloError(
+            f"XLA writes no dumps around '{name}'",
+            help="it is a pipeline that is no pass of another: name one of its passes",
+            code="HLO021",
+        )
+    return found
 
 
-def _log(program: Program, compiler: Compiler, folder: Path, settings: Settings) -> list[str]:
-    """The log of a compile, which may fail behind the passes."""
+def _parts(
+    name: str, program: Program, compiler: Compiler, folder: Path, settings: Settings
+) -> dict[str, set[str]]:
+    """The passes of a whole compile, which has that of the name; it may fail behind them.
+
+    Raises HloError where it has not, and CompilerFailure where it failed before.
+    """
+    failure: CompilerFailure | None = None
     try:
-        compile_program(program, compiler, folder, settings)
-    except CompilerFailure:
-        if not (folder / "log.txt").exists():
-            raise
-    text = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-    return text.splitlines()
-
-
-def _parts(log: Sequence[str]) -> dict[str, set[str]]:
-    """The passes that ran, each with its own if it is a pipeline; pipelines of none, too."""
-    parts: dict[str, set[str]] = {}
-    pipeline = ""
-    for line in log:
-        if match := _RUNNING.match(line):
-            pipeline = match["name"]
-            parts.setdefault(pipeline, set())
-        elif match := _BEGUN.match(line):
-            parts.setdefault(match["name"], set())
-            parts.setdefault(pipeline, set()).add(match["name"])
-    return parts
+        compile_program(program, compiler, folder, replace(settings, until_buffers=True))
+    except CompilerFailure as error:
+        failure = error
+    log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
+    parts = passes_of(log.splitlines())
+    if name in parts and not isinstance(failure, CompilerTooSlow):
+        return parts
+    if failure is not None:
+        raise failure
+    hint = did_you_mean(name, parts) or "`hloopt xla passes --all` lists those that run"
+    raise HloError(
+        f"XLA does not run a pass '{name}' on this program for {compiler.target}",
+        help=hint,
+        code="HLO021",
+    )
 
 
 def _with_parts(name: str, parts: dict[str, set[str]]) -> set[str]:

@@ -140,7 +140,9 @@ class Plugin:
         except AttributeError:
             raise PjrtError(f"{path} has no function GetPjrtApi", is_unfit=True) from None
         get_api.restype = ctypes.c_void_p
-        self._api = int(get_api())
+        self._api = get_api() or 0
+        if not self._api:
+            raise PjrtError(f"{path} offers no PJRT C API", is_unfit=True)
         header = _Header.from_address(self._api)
         self._size = int(header.struct_size)
         self.version = (int(header.major), int(header.minor))

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,29 @@ from hloopt.compilers.pjrt_api import PjrtError, Plugin
 
 def main(path: str) -> None:
     """Do a job, and write the answer as a whole."""
+    end_with_parent(path)
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     answer_with(job["answer"], _answer(job))
+
+
+def end_with_parent(path: str) -> None:
+    """End, with all that was started, and remove the job's folder, once the parent is gone: it may
+    be killed, and then it cannot tell."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY)
+        # Another process removes the folder: as long as this one runs, it writes there.
+        remove = [sys.executable, "-c", _REMOVE, str(Path(path).parent)]
+        subprocess.Popen(remove, start_new_session=True)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+_LOOK_EVERY = 0.5
+_REMOVE = "import shutil, sys, time; time.sleep(1); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
 
 def answer_with(path: str, answer: dict[str, Any]) -> None:

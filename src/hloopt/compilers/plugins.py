@@ -26,7 +26,7 @@ _WHEELS = {
 }
 _DEFAULTS = ("cuda13", "cuda12")
 """The plug-ins for CUDA, the best first."""
-MISSING = "HLO019"
+MISSING_COMPILER = "HLO019"
 
 
 def find_plugin(name: str | None) -> str:
@@ -42,22 +42,22 @@ def find_plugin(name: str | None) -> str:
             "the compiler of XLA:GPU is not installed",
             help="pip install 'hloopt[xla-gpu]' (450 MB; no GPU and no CUDA needed), or "
             "--plugin PATH of one that is installed elsewhere",
-            code=MISSING,
+            code=MISSING_COMPILER,
         )
     if os.sep in name or name.endswith(".so"):
         if not os.path.isfile(name):
-            raise HloError(f"no plug-in {name}: there is no such file", code=MISSING)
+            raise HloError(f"no plug-in {name}: there is no such file", code=MISSING_COMPILER)
         return os.path.abspath(name)
     wheel = _WHEELS.get(name)
     if wheel is None:
         hint = did_you_mean(name, _WHEELS) or f"{', '.join(_WHEELS)}, or the path of a library"
-        raise HloError(f"no plug-in '{name}' is known", help=hint, code=MISSING)
+        raise HloError(f"no plug-in '{name}' is known", help=hint, code=MISSING_COMPILER)
     path = _installed(wheel)
     if path is None:
         raise HloError(
             f"the plug-in {name} is not installed",
             help=f"pip install {wheel.package}",
-            code=MISSING,
+            code=MISSING_COMPILER,
         )
     return path
 
@@ -81,7 +81,7 @@ def check_jaxlib() -> None:
         raise HloError(
             "the compiler of XLA:CPU is not installed",
             help="pip install 'hloopt[xla]'",
-            code=MISSING,
+            code=MISSING_COMPILER,
         )
 
 

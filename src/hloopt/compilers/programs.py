@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -126,7 +127,7 @@ def _stablehlo(path: str, devices: int | None) -> Program:
 
     try:
         with open_binary(path) as file:
-            code = file.read()
+            code = file.read().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
     if not code.strip():

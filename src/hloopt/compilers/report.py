@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.compilers.compiling import Compiled
 from hloopt.compilers.pjrt_api import MEMORY_STATS
+from hloopt.diagnostics import HloError
 from hloopt.dumps.logs import Times, read_pass_times
 
 if TYPE_CHECKING:
@@ -15,15 +16,27 @@ if TYPE_CHECKING:
 def note(compiled: Compiled) -> str:
     """The compiler, and what a compile without a device is not."""
     where = "for this machine" if compiled.target == "cpu" else "without a device or autotuning"
+    unknown = ""
+    if compiled.left_out:
+        fields = ", ".join(compiled.left_out)
+        unknown = f"; it does not know {fields} of the description of the device"
     return (
         f"{compiled.version}, {where}, with flags of this command line only: kernels and times may "
-        "differ from yours"
+        f"differ from yours{unknown}"
     )
+
+
+def times_of(compiled: Compiled) -> Times:
+    """Times of passes and pipelines; empty where none ran."""
+    try:
+        return read_pass_times(str(compiled.log))
+    except HloError:
+        return {}
 
 
 def pass_times(compiled: Compiled) -> Times:
     """Times of passes, the slowest first; a pipeline that is a pass counts by its parts only."""
-    times = read_pass_times(str(compiled.log))
+    times = times_of(compiled)
     pipelines = {pipeline for _, pipeline, _ in times}
     ranked = sorted(times.items(), key=lambda item: -item[1].seconds)
     return {key: time for key, time in ranked if key[2] not in pipelines}

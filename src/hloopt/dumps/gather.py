@@ -161,7 +161,7 @@ class Gatherer:
             return False
         try:
             self.found.facts[content, depth] = from_plain(Facts, data)
-        except (KeyError, TypeError, ValueError):  # not what this version writes
+        except (AttributeError, KeyError, TypeError, ValueError):  # not what this version writes
             return False
         self.found.from_cache += 1
         return True

@@ -1,8 +1,8 @@
 """Results of earlier runs, in the user's cache: JSON, a file each.
 
-An entry is found by all that its result depends on: the bytes of what was read, what was asked, and
-hloopt itself. So entries never become wrong, only unused; the oldest are removed where all take
-more room than there is to be. Any number of processes may use one cache: files appear whole.
+An entry is found by a key and by hloopt itself: whoever asks puts all that a result depends on into
+the key, or checks it. The oldest are removed where all take more room than there is to be. Any
+number of processes may use one cache: files appear whole.
 """
 
 from __future__ import annotations
@@ -51,14 +51,11 @@ class Cache:
         """The result under a key; None where there is none."""
         path = self._path(key)
         try:
-            text = path.read_text(encoding="utf-8")
+            found = json.loads(path.read_text(encoding="utf-8"))
             os.utime(path)  # it is in use
-        except OSError:
+        except (OSError, ValueError, RecursionError):  # damaged: by a full disk, say
             return None
-        try:
-            return json.loads(text)
-        except ValueError:  # damaged: by a full disk, say
-            return None
+        return found
 
     def put(self, key: str, result: Any) -> None:
         """Keep a result, if the folder allows. Now and then the room that all take is bounded."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import HloError
 from hloopt.files.packing import SUFFIXES, unpacked_name
-from hloopt.files.reading import STANDARD_STREAM, read_module, read_source
+from hloopt.files.reading import STANDARD_STREAM, begins_as_module, read_module
 from hloopt.files.storage import exists, files_below, is_folder, join
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _below(folder: str) -> Iterator[str]:
             yield path
         elif stem.endswith(".txt"):
             try:
-                if read_source(path).text.lstrip().startswith("HloModule"):
+                if begins_as_module(path):
                     yield path
             except HloError:
                 continue

@@ -85,7 +85,9 @@ def _read(path: str) -> tuple[bytes, str]:
     if path == STANDARD_STREAM:
         if sys.stdin is None:
             raise HloError("cannot read <stdin>: it is closed", code="HLO001")
-        return sys.stdin.buffer.read(), "<stdin>"
+        data = sys.stdin.buffer.read()
+        note_read("<stdin>", data)
+        return data, "<stdin>"
     try:
         with open_binary(path) as file:
             data = file.read()
@@ -93,6 +95,19 @@ def _read(path: str) -> tuple[bytes, str]:
         raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
     note_read(path, data)
     return unpack(data, path), path
+
+
+def begins_as_module(path: str) -> bool:
+    """Whether a file holds a text that begins as HLO does; the log of reads does not note it.
+
+    Raises HloError.
+    """
+    try:
+        with open_binary(path) as file:
+            data = file.read()
+    except OSError as error:
+        raise HloError(f"cannot read {path}: {error.strerror or error}", code="HLO001") from None
+    return _decode(unpack(data, path), path).lstrip().startswith("HloModule")
 
 
 def has_proto_suffix(path: str) -> bool:
@@ -109,7 +124,7 @@ def has_proto_text_suffix(path: str) -> bool:
 
 
 _PROTO_TEXT = pattern(
-    rb"(?:\s|#[^\n]*\n)*"
+    rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*\n)*"
     rb"(?:(?:hlo_module|host_program_shape)\s*:?\s*[{<]"
     rb"|(?:name:\s*\"[^\"]*\"\s*)?entry_computation_name:)"
 )

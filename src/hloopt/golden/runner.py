@@ -17,7 +17,6 @@ from hloopt.golden.run_line import Command, Pipeline, RunLine, parse_run_lines, 
 from hloopt.golden.settings import TestSettings
 from hloopt.golden.substitutions import Substitutions, choose
 
-
 HERE = TestSettings()
 """The settings of a run without any options."""
 

@@ -55,7 +55,7 @@ def update_test(
         blocks: dict[str, list[str]] = {}
         for run_line in parse_run_lines(source, settings.features):
             for outcomes in run_pipelines(run_line, test, scratch, programs, settings):
-                _add_block(blocks, run_line, outcomes, (test, scratch))
+                _add_block(blocks, run_line, outcomes, (test, scratch), settings)
         text = _with_blocks(source.text.splitlines(), blocks)
         if text == source.text:
             break
@@ -87,6 +87,7 @@ def _add_block(
     run_line: RunLine,
     outcomes: tuple[Outcome, ...],
     paths: Iterable[Path],
+    settings: TestSettings,
 ) -> None:
     *before, last = outcomes
     if not all(outcome.is_expected for outcome in before):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,10 +168,10 @@ def test_an_entry_that_is_damaged_is_none(run: Run) -> None:
     first = run("stats in")
     entries = sorted(Path("cache").rglob("*.json"))
     assert len(entries) == 3
-    damages = ("", "[]", '{"read": 3}', '{"read": {}, "result": [1]}', '{"read": {}}')
-    for damage in damages:
+    damages = ("", "[]", '{"read": 3}', '{"read": {}, "result": [1]}', '{"read": {}}', "\udcff")
+    for damage in (*damages, '{"read": {"/x\\u0000": "a"}, "result": []}', "[" * 100_000):
         for entry in entries:
-            entry.write_text(damage, encoding="utf-8")
+            entry.write_bytes(damage.encode(errors="surrogateescape"))
         assert run("stats in") == first
         assert all("in/" in json.dumps(json.loads(entry.read_text())) for entry in entries)
 
@@ -182,6 +184,8 @@ def test_a_file_that_changed_between_two_readings_is_not_kept(
         note_read(path, b"two" if path == "b" else b"one")
         return path
 
+    for name in "abc":
+        write(f"./{name}", "one")
     remembering = report_cache._Remembering("key", str, work, lambda text: text != "c")
     assert [remembering(path) for path in ("a", "b", "c")] == ["a", "b", "c"]
     assert [entry["result"] for entry in kept] == ["a"]
@@ -212,3 +216,61 @@ def test_many_processes_use_one_cache(run: Run) -> None:
     for entry in list(Path("cache").rglob("*.json"))[::2]:
         os.unlink(entry)
     assert run("stats in -j 4") == whole
+
+
+def test_what_standard_input_says_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = []
+    for expected in ("<= 100", "<= 1", "<= 100"):
+        text = f"- instructions.count {expected}\n".encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        results.append(run("expect in --expectations -")[0])
+    assert results == [0, 1, 0]
+
+
+def test_a_pair_is_known_by_its_files(run: Run, kept: list[Any]) -> None:
+    for folder, text in (("old", STEP), ("new", WITHOUT_COPY)):
+        write(f"{folder}/module_0005.jit_f.before_optimizations.txt", text)
+        write(f"{folder}/module_0009.jit_g.before_optimizations.txt", STEP)
+    first = run("diff old new")
+    assert first[0] == 1
+    write("old/module_0001.jit_f.before_optimizations.txt", WITHOUT_COPY)  # it takes the label
+    assert run("diff old new") == run("diff old new --no-cache")
+    assert run("diff old new") != first
+
+
+def test_pipes_are_read_each_time(run: Run, kept: list[Any]) -> None:
+    def through_pipe(text: str) -> tuple[int, str, str]:
+        ends = os.pipe()
+        os.write(ends[1], text.encode())
+        os.close(ends[1])
+        try:
+            return run(f"stats in/a.hlo /dev/fd/{ends[0]}")
+        finally:
+            os.close(ends[0])
+
+    first = through_pipe(STEP)
+    assert first[0] == 0
+    assert [list(entry["read"]) for entry in kept] == [["in/a.hlo"]]
+    assert through_pipe(STEP)[0] == 0
+    assert through_pipe(BROKEN)[0] == 2
+
+
+def test_texts_are_kept_one_by_one(run: Run, kept: list[Any]) -> None:
+    for name in "abcd":
+        write(f"txt/{name}.txt", STEP)
+    run("stats txt")
+    assert len(kept) == 4
+    write("txt/a.txt", WITHOUT_COPY)
+    write("txt/e.txt", "no HLO")
+    run("stats txt")
+    assert [list(entry["read"]) for entry in kept[4:]] == [["txt/a.txt"]]
+
+
+def test_a_folder_that_was_removed_is_no_trouble(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run(f"stats {tmp_path}/in")[0] == 0

@@ -117,11 +117,12 @@ def map_outcomes(
     is_json: bool,
     color: str,
     has_effects: bool = False,
+    key_of: Callable[[str], str] = str,
 ) -> Iterator[Outcome]:
     """The fate of each file in order: what is wrong with it is part of that."""
     make = partial(_outcome, look=look, is_json=is_json, color=color)
     is_kept = None if has_effects else _is_whole
-    return map_files(Outcome, make, paths, jobs, _lost, is_kept)
+    return map_files(Outcome, make, paths, jobs, _lost, is_kept, key_of)
 
 
 def _is_whole(outcome: Outcome) -> bool:
@@ -135,9 +136,11 @@ def map_files(
     jobs: int,
     lost: Callable[[str], _Result],
     is_kept: Callable[[_Result], bool] | None,
+    key_of: Callable[[str], str] = str,
 ) -> Iterator[_Result]:
     """Results, of the type `kind`, for files in their order; with several jobs worked on in other
-    processes. Of several files the results that `is_kept` names are kept for later runs.
+    processes. Of several files the results that `is_kept` names are kept for later runs; `key_of`
+    names the files that a task is about, where it is none itself.
 
     `lost` makes the result of a file whose process was ended from outside. On a terminal a line on
     stderr says which file is waited for. Where parts are merged, results are taken from there;
@@ -150,7 +153,7 @@ def map_files(
     if is_kept is None or len(paths) == 1 or STANDARD_STREAM in paths:
         stop_noting()
     else:
-        work = remembering(kind, work, is_kept)
+        work = remembering(kind, work, is_kept, key_of)
     if (own := shard()) is not None:
         mine = paths[own.part :: own.parts]
         results = zip(mine, each_in_processes(work, mine, jobs, lost), strict=True)

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
 import click
@@ -60,17 +61,21 @@ def uses_cache() -> bool:
 
 
 def remembering(
-    kind: type[_Result], work: Callable[[str], _Result], is_kept: Callable[[_Result], bool]
+    kind: type[_Result],
+    work: Callable[[str], _Result],
+    is_kept: Callable[[_Result], bool],
+    key_of: Callable[[str], str] = str,
 ) -> Callable[[str], _Result]:
     """`work`, of whose results those that `is_kept` names are kept for later runs.
 
-    Results are of the type `kind`. It is `work` itself where the command line says --no-cache.
+    Results are of the type `kind`, `key_of` names the files that a task is about. It is `work`
+    itself where the command line says --no-cache.
     """
     log = _log_of_command()
     if log is None:
         return work
     log.close()
-    return _Remembering(_key(log), kind, work, is_kept)
+    return _Remembering(_key(log), kind, work, is_kept, key_of) if log.is_steady else work
 
 
 def stop_noting() -> None:
@@ -85,13 +90,20 @@ def _key(log: ReadLog) -> str:
         context.command_path.split()[1:],
         sorted((n, repr(v)) for n, v in context.params.items() if n not in _NOT_IN_KEY),
         sorted(log.digests.items()),
-        os.getcwd(),
+        _working_folder(),
         [(name, os.environ.get(name)) for name in _ENVIRONMENT],
         sorted(item for item in os.environ.items() if item[0].startswith("HLOOPT_")),
         [*shutil.get_terminal_size(), sys.stdout.isatty(), sys.stdout.encoding],
         _plugins(),
     ]
-    return json.dumps(parts)
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
 
 
 def _plugins() -> list[tuple[str, str, str]]:
@@ -112,33 +124,46 @@ class _Remembering(Generic[_Result]):
     kind: type[_Result]
     work: Callable[[str], _Result]
     is_kept: Callable[[_Result], bool]
+    key_of: Callable[[str], str] = str
 
     def __call__(self, path: str) -> _Result:
         from hloopt.files.cache import Cache
 
         cache = Cache()
-        key = f"report/{self.key}/{path}"
+        key = f"report/{self.key}/{self.key_of(path)}"
         found = cache.get(key)
         if found is not None and _still_holds(found):
             try:
                 result: _Result = from_plain(self.kind, found["result"])
                 return result
-            except (KeyError, TypeError, ValueError):  # damaged
+            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # damaged
                 pass
         with noting_reads() as log:
             result = self.work(path)
-        if log.digests and log.is_steady and self.is_kept(result):
+        is_steady = log.digests and log.is_steady and all(map(_is_file, log.digests))
+        if is_steady and self.is_kept(result):
             cache.put(key, {"read": log.digests, "result": to_plain(result)})
         return result
 
 
 def _still_holds(entry: Any) -> bool:
     """Whether the files that were read for a result are what they were."""
+    from hloopt.diagnostics import HloError
     from hloopt.files.storage import digest_of
 
     if not isinstance(entry, dict) or not isinstance(entry.get("read"), dict):
         return False
     try:
-        return all(digest_of(path)[0] == digest for path, digest in entry["read"].items())
-    except OSError:
+        return all(
+            _is_file(path) and digest_of(path)[0] == digest
+            for path, digest in entry["read"].items()
+        )
+    except (OSError, ValueError, HloError):
         return False
+
+
+def _is_file(path: str) -> bool:
+    """Whether it can be read again: a pipe cannot."""
+    from hloopt.files.storage import is_remote
+
+    return is_remote(path) or os.path.isfile(path)

@@ -17,9 +17,9 @@ from hloopt.commands.shared.common import (
     say,
     top_option,
 )
-from hloopt.commands.xla.options import compiled, compiler_options
+from hloopt.commands.xla.options import compiled, compiler_options, write_hlo
 
-STAGES = (
+_STAGES = (
     *("hlo-before", "spmd", "hlo", "buffer-assignment", "memory", "thunks"),
     *("llvm-before-optimizations", "llvm", "ptx"),
 )
@@ -31,7 +31,7 @@ STAGES = (
 @compiler_options
 @click.option(
     "--stage",
-    type=click.Choice(STAGES),
+    type=click.Choice(_STAGES),
     help="print this instead of tables",
 )
 @click.option(
@@ -61,6 +61,8 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
 
     if output is not None and stage is None:
         raise click.UsageError("-o is for a stage: give --stage, too")
+    if stage is not None and options["output_format"] == "json":
+        raise click.UsageError("--format json is for the tables: leave out --stage")
     stops = stage is not None and not STAGES[stage].needs_code
     with compiled(file, options, until_buffers=stops) as found:
         if stage is not None:
@@ -76,6 +78,9 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
 def _write(files: list[Path], output: str | None) -> None:
     from hloopt.files import STANDARD_STREAM, is_folder, write_whole
 
+    if output is not None and files[0].match("*_optimizations.txt"):
+        write_hlo(_text(files[0]), output)
+        return
     if output is not None and (output.endswith("/") or is_folder(output)):
         for each in files:
             write_whole(f"{output.rstrip('/')}/{each.name}", _text(each))

@@ -10,7 +10,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, HloCommand, format_option, print_json, say
-from hloopt.commands.xla.options import chosen, compiler_options, waiting
+from hloopt.commands.xla.options import chosen, compiler_options, waiting, write_hlo
 
 if TYPE_CHECKING:
     from hloopt.compilers.isolation import Run
@@ -57,8 +57,10 @@ def command(
     """
     from hloopt.compilers.compiling import Settings
     from hloopt.compilers.isolation import isolate
-    from hloopt.files import STANDARD_STREAM, write_whole
+    from hloopt.files import STANDARD_STREAM
 
+    if options["output_format"] == "json" and (output is not None or place is not None):
+        raise click.UsageError("--format json lists the runs: leave out -o and --place")
     program, compiler = chosen(file, options)
     settings = Settings(flags=options["flags"], seconds=options["timeout"])
     with (
@@ -71,7 +73,7 @@ def command(
         return 0
     number = number_of(runs, place, pass_name)
     run = runs[number - 1]
-    write_whole(output or STANDARD_STREAM, run.after)
+    write_hlo(run.after, output or STANDARD_STREAM)
     what = "changed the module" if run.is_changed else "left the module as it was"
     if compiler.plugin is None:
         say("jaxlib takes HLO as StableHLO, which simplifies tuples and drops layouts")

@@ -21,7 +21,7 @@ _SECONDS = 600.0
 
 
 def compiler_options(command: Function) -> Function:
-    """`--target`, `--devices`, `--flag`, `--plugin`, `--timeout`; see `compiling`."""
+    """`--target`, `--devices`, `--flag`, `--plugin`, `--timeout`; see `compiled`."""
     for option in reversed(
         (
             click.option(
@@ -58,7 +58,7 @@ def compiler_options(command: Function) -> Function:
                 default=_SECONDS,
                 show_default=True,
                 metavar="SECONDS",
-                help="end the compiler after so long",
+                help="end a compile after so long; isolate and compare make two",
             ),
         )
     ):
@@ -95,6 +95,18 @@ def compiled(path: str, options: dict[str, Any], **settings: Any) -> Iterator[Co
         with waiting(f"XLA compiles {path} for {compiler.target}"):
             found = compile_program(program, compiler, Path(folder), wanted)
         yield found
+
+
+def write_hlo(text: str, output: str) -> None:
+    """Write a text of XLA, or where the name wants that its proto."""
+    from hloopt.diagnostics import Source
+    from hloopt.files import has_proto_suffix, has_proto_text_suffix, save, write_whole
+    from hloopt.text import parse_module
+
+    if has_proto_suffix(output) or has_proto_text_suffix(output):
+        save(parse_module(Source(output, text)), output)
+    else:
+        write_whole(output, text)
 
 
 @contextmanager

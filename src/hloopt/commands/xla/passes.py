@@ -38,28 +38,43 @@ def command(file: str, keep: str | None, jobs: int, **options: Any) -> int:
     hloopt xla passes step.hlo --target cpu --diff algsimp#2
     hloopt xla passes step.hlo --target b200 --track %all-gather.3
     """
-    from hloopt.compilers.report import note
+    from hloopt.compilers.report import note, times_of
+    from hloopt.diagnostics import HloError
     from hloopt.dumps.folder import scan
     from hloopt.dumps.gather import Gatherer
-    from hloopt.dumps.logs import read_pass_times
 
+    if keep is not None:
+        _check_empty(keep)
     with compiled(file, options, passes=".*", until_buffers=True) as found:
         compilations = scan([str(found.dumps)]).compilations
-        main = max(compilations, key=lambda each: len(each.stages))  # others are its kernels
-        exit_code = show_chain(main, Gatherer(jobs, None), options, read_pass_times(str(found.log)))
+        if not compilations:
+            raise HloError("XLA left no dumps of HLO: is there a flag that keeps it from that?")
+        main = max(compilations, key=lambda each: len(each.stages))
+        exit_code = show_chain(main, Gatherer(jobs, None), options, times_of(found) or None)
         say(note(found))
         if keep is not None:
             _keep(found.dumps, keep)
     return exit_code
 
 
+def _check_empty(folder: str) -> None:
+    """Raise HloError for a folder with other files: two compiles would be taken for one run."""
+    from hloopt.diagnostics import HloError
+    from hloopt.files import make_folder
+
+    make_folder(folder)
+    if os.listdir(folder):
+        raise HloError(f"--keep {folder}: the folder is not empty", code="HLO005")
+
+
 def _keep(dumps: os.PathLike[str], folder: str) -> None:
-    """Move the dumps. Raises HloError where that cannot be done."""
+    """Copy the dumps. Raises HloError where that cannot be done."""
     import shutil
 
     from hloopt.diagnostics import HloError
 
     try:
         shutil.copytree(dumps, folder, dirs_exist_ok=True)
-    except OSError as error:
-        raise HloError(f"cannot write {folder}: {error}", code="HLO004") from None
+    except (OSError, shutil.Error) as error:
+        why = getattr(error, "strerror", None) or "some files cannot be copied"
+        raise HloError(f"cannot write {folder}: {why}", code="HLO004") from None
