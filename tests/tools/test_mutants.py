@@ -215,6 +215,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_mutants_in_a_checkout(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +246,7 @@ def test_mutants_in_a_checkout(
     assert (checkout / FILE).read_bytes() == source
 
 
+@pytest.mark.slow
 def test_the_report(
     checkout: Path,
     tmp_path: Path,

@@ -240,6 +240,7 @@ def test_opt_names_the_line_that_reduces(capsys: pytest.CaptureFixture[str]) -> 
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_a_budget_ends_it_with_the_best_so_far(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["reduce", "step.hlo", "--test", "sleep 0.3; grep -q all-reduce {}", "--budget", "3s"]
     assert main(line) == 0
@@ -249,6 +250,7 @@ def test_a_budget_ends_it_with_the_best_so_far(capsys: pytest.CaptureFixture[str
     assert reduced("step.reduced.hlo").instruction_count() <= min(best, 4)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_best_is_there_and_it_goes_on(root: Path) -> None:
     line = ["reduce", "step.hlo", "--test", "sleep 0.05; grep -q all-reduce {}"]
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -35,16 +34,6 @@ def step(root: Path) -> str:
 def cpu() -> list[str]:
     pytest.importorskip("jaxlib", reason="needs the extra xla")
     return ["--target", "cpu"]
-
-
-@pytest.fixture
-def plugin() -> list[str]:
-    """The compiler of XLA:GPU: that of the Python which the oracle is asked with."""
-    python = os.environ.get("XLA_GPU_PYTHON")
-    if python is None:
-        pytest.skip("set XLA_GPU_PYTHON to a Python that has XLA:GPU (oracle/XLA_GPU.md)")
-    found = Path(python).parents[1].glob("lib/*/site-packages/jax_plugins/*/xla_cuda_plugin.so")
-    return ["--plugin", str(next(found))]
 
 
 def xla(*arguments: str) -> int:
