@@ -22,6 +22,7 @@ _ONE_OF = (
     "pass_changes_result",
     "remark",
     "differs_on",
+    "xla_crashes",
     "report",
     "verify_error",
 )
@@ -63,6 +64,12 @@ _FAILURES = (
         help="interpreter and XLA:CPU give different results",
     ),
     click.option(
+        "--xla-crashes",
+        metavar="TARGET",
+        help="XLA dies of it, or refuses it, compiling for a target: cpu, h100_sxm (hloopt xla)",
+        shell_complete=completion.targets,
+    ),
+    click.option(
         "--report", metavar="EXPECTATION", help="an expectation holds, as in hloopt expect"
     ),
     click.option(
@@ -74,6 +81,21 @@ _FAILURES = (
 )
 """The options that say which failure."""
 _SETTINGS = (
+    click.option(
+        "--flag",
+        "flags",
+        multiple=True,
+        metavar="xla_NAME=VALUE",
+        help="with --xla-crashes: a flag of XLA",
+    ),
+    click.option(
+        "--plugin",
+        envvar="HLOOPT_XLA_PLUGIN",
+        show_envvar=True,
+        metavar="NAME|PATH",
+        help="with --xla-crashes: the compiler for GPUs, as in hloopt xla",
+        shell_complete=completion.files,
+    ),
     click.option(
         "-p",
         "--pipeline",
@@ -120,6 +142,8 @@ def predicate_of(options: dict[str, Any], path: str) -> Predicate | None:
         raise click.UsageError(f"one failure at a time: {_names(given)} are several")
     if options["grep"] is not None and given != ["test"]:
         raise click.UsageError("--grep needs --test COMMAND, whose output it looks at")
+    if options["flags"] and given != ["xla_crashes"]:
+        raise click.UsageError("--flag is about --xla-crashes TARGET")
     if not given:
         return None
     made = _MAKERS[given[0]](options, path)
@@ -218,6 +242,15 @@ def _differing(options: dict[str, Any], path: str) -> Predicate:
     return DiffersOnXla()
 
 
+def _crashing(options: dict[str, Any], path: str) -> Predicate:
+    from hloopt.compilers.compiling import Compiler, check_flags
+    from hloopt.reduction.predicates.compilers import CompilerFails
+
+    check_flags(options["flags"])
+    Compiler.named(options["xla_crashes"], options["plugin"])  # a mistake is told at once
+    return CompilerFails(options["xla_crashes"], options["flags"], options["plugin"])
+
+
 def _reporting(options: dict[str, Any], path: str) -> Predicate:
     from hloopt.reduction.predicates.modules import ExpectationHolds
 
@@ -251,6 +284,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any], str], Predicate]] = {
     "pass_changes_result": _changing,
     "remark": _remarking,
     "differs_on": _differing,
+    "xla_crashes": _crashing,
     "report": _reporting,
     "verify_error": _breaking,
 }

@@ -75,6 +75,7 @@ def command(file: str | None, **options: Any) -> int:
     hloopt reduce step.hlo --test 'python check.py {}' --time-limit 30s
     hloopt reduce step.hlo --test './run_hlo {}' --grep 'INTERNAL: .*layout'
     hloopt reduce step.hlo --remark missed:collective-pipeliner:'not pipelined'
+    hloopt reduce step.hlo --xla-crashes h100_sxm
     hloopt reduce step.hlo --report 'collectives(kind=all-gather).count >= 2'
     """
     from hloopt.files import read_module
