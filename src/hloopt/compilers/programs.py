@@ -69,6 +69,11 @@ class Program:
         return encode_with_zeros(self.source) if isinstance(self.source, Module) else self.source
 
     @property
+    def is_scheduled(self) -> bool:
+        """Whether it has a schedule, which XLA:GPU keeps: it begins behind its scheduler then."""
+        return isinstance(self.source, Module) and self.source.is_scheduled
+
+    @property
     def elided(self) -> int:
         """The number of constants whose values the text lacks. O(instructions)."""
         from hloopt.proto import is_elided

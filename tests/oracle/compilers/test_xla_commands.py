@@ -170,3 +170,31 @@ def test_a_compile_is_the_recorded_one(
     recorded = gzip.decompress((folder / "default" / "after_optimizations.hlo.gz").read_bytes())
     assert same(Path(place).read_text(encoding="utf-8"), recorded.decode())
     capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "name", ["fsdp_mlp_scan_1x8", "moe_all_to_all_1x8", "fsdp_tp_two_axes_1x8"]
+)
+def test_the_peak_of_a_searched_schedule_is_that_of_xla(
+    name: str, plugin: list[str], shared: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """XLA keeps the schedule, assigns buffers for it, and generates code."""
+    before = str(shared / "oracle" / "gpu" / name / "default" / "before_lhs.hlo.gz")
+    searched = str(tmp_path / "searched.hlo")
+    passes = "latency-hiding-scheduler{target=h100_sxm,search={budget=3s}}"
+    assert main(["opt", before, "--passes", passes, "-o", searched, "--no-report"]) == 0
+    capsys.readouterr()
+    assert xla("compile", searched, "--target", "h100_sxm", *plugin, "--format", "json") == 0
+    theirs = json.loads(capsys.readouterr().out)["memory"]["peak"]
+    assert main(["memory", searched, "--backend", "gpu", "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)
+    ours = report["statistics"]["peak_memory_in_bytes"]
+    assert ours == pytest.approx(theirs, rel=0.01)
+    compiled = tmp_path / "compiled.hlo"
+    options = ["--target", "h100_sxm", *plugin, "--stage", "hlo", "-o", str(compiled)]
+    assert xla("compile", searched, *options) == 0
+    orders = [
+        [each.name for each in load(place).entry.instructions if "-start" in each.name]
+        for place in (searched, str(compiled))
+    ]
+    assert orders[0] == orders[1]

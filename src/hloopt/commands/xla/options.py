@@ -78,6 +78,8 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     if program.elided:
         what = counted(program.elided, "constant has", "constants have")
         say(f"{path}: {what} no values in the text (--xla_dump_large_constants): zeros stand in")
+    if compiler.plugin is None and program.is_scheduled:
+        say(f"{path}: jaxlib drops the schedule on the way, a plug-in for GPUs keeps it")
     return program, compiler
 
 
