@@ -44,7 +44,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("reports",),
     ("checks", "dumps"),
     ("compilers",),
-    ("reduction",),
+    ("reduction", "tuning"),
     ("api", "defects", "driver", "testing"),
     ("hloopt",),  # the names of the Python API; its version is everybody's
     ("jax",),

@@ -51,6 +51,7 @@ COMMANDS = {
     "stats": "what modules have: collectives, products, loops, each counted once",
     "test": "run golden tests: HLO files with RUN and CHECK lines",
     "targets": "list the hardware that times and limits can be of",
+    "tune": "the flags of XLA that make a step shorter, and the memory they cost",
     "verify": "check modules against the rules of HLO",
     "xla": "ask the real compiler: a stage of a compile, its passes, one pass alone",
 }
@@ -58,6 +59,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
     **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
+    "tune": "xla",
 }
 """The commands that are in a folder of `hloopt.commands`."""
 

@@ -50,6 +50,7 @@ LINES = {
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "stats": ["stats a.hlo"],
+    "tune": ["tune a.hlo --target h100_sxm --preset space.yaml"],
     "xla compare": ["xla compare a.hlo --target h100_sxm --passes cse --xla-pass dce"],
     "xla compile": ["xla compile a.hlo --target h100_sxm"],
     "xla isolate": ["xla isolate a.hlo --target h100_sxm --pass dce"],
@@ -94,6 +95,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")
     write_dump(Path("dump"))
+    Path("space.yaml").write_text("xla_a: [true]\n", encoding="utf-8")
     install(monkeypatch, tmp_path)
 
 

@@ -269,6 +269,21 @@ COMMANDS: dict[str, Lines] = {
         ]
     ),
     "verify": several(on_modules(), on_modules("--split-input-file")),
+    "tune": several(
+        on_modules("--target", "h100_sxm", "--preset", "/dev/null"),
+        lambda files: iter(
+            [
+                (
+                    files(PLAIN),
+                    "--target",
+                    "h100_sxm",
+                    "--preset",
+                    files("xla_a: [1]", "s", ".yaml"),
+                ),
+                (files(PLAIN), "--target", "h100_sxm", "--preset", NASTY),
+            ]
+        ),
+    ),
     "xla compare": several(
         on_modules("--target", "h100_sxm", "--passes", "cse", "--xla-pass", "cse"),
         _xla("--passes", "cse", "--xla-pass", NASTY),

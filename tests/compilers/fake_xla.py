@@ -69,7 +69,7 @@ class FakeXla:
             "0000.tidy.after_pipeline-start.before_dce": text,
             "0001.tidy.after_dce.before_cse": without,
             "0002.tidy.after_cse.before_pipeline-end": self.cse(without),
-            "sm_9.0_gpu_after_optimizations": without,
+            "sm_9.0_gpu_after_optimizations": self.cse(without),
             "sm_9.0_gpu_after_optimizations-memory-usage-report": "Total bytes: 4\n",
         }.items():
             if self.is_reported or not stage.endswith("report"):

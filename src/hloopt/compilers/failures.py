@@ -52,6 +52,8 @@ def explain(ending: Ending, lines: list[str], seconds: float | None) -> HloError
         )
     if wrong := next(filter(None, map(_WRONG_VALUE.match, lines)), None):
         return HloError(f"'{wrong['value']}' is no value of {wrong['flag']}", code=UNKNOWN_FLAG)
+    if any("Flag parsing failed" in line for line in lines):
+        return HloError("XLA cannot read the value of a flag", code=UNKNOWN_FLAG)
     return CompilerFailure(f"XLA {_how_it_died(ending, lines)}{_last_pass(lines)}")
 
 

@@ -1,0 +1,1 @@
+"""Which of XLA's flags make a step shorter: compiles under many, judged by a model of time."""
