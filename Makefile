@@ -24,6 +24,8 @@ COUNT ?=
 ASK ?=
 # Rooms or paths that mutants are made of; all rooms unless told.
 MODULES ?=
+# The library of XLA:GPU's compiler, for tune-bench.
+PLUGIN ?= cuda13
 # Of dumps-bench: --without-verify.
 BENCH_OPTIONS ?=
 
@@ -159,6 +161,12 @@ precision-sweep: $(DEV) ## passes over precision on COUNT small modules of the c
 dumps-bench: $(DEV) ## hloopt dumps on COUNT files (2000, 1 GB) in FOLDER, beside verify: seconds, memory
 	$(BIN)/python tools/dumps_bench.py --files $(or $(COUNT),2000) \
 		--folder $(or $(FOLDER),build/dumps-$(or $(COUNT),2000)) $(BENCH_OPTIONS)
+
+.PHONY: tune-bench
+tune-bench: $(DEV) ## hloopt tune beside all combinations of five flags on four steps; PLUGIN=PATH of XLA:GPU
+	@mkdir -p build
+	$(BIN)/python tools/tune_bench.py --shared $(HLOOPT_SHARED) --plugin $(PLUGIN) \
+		--results build/tune_bench.jsonl
 
 .PHONY: planted-failures
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down

@@ -29,7 +29,9 @@ _LEFT_OUT = (
     *("watch", "clear"),
 )
 """Options that start processes or XLA, read other files, run as long as they take or for ever, or
-empty the cache of the user. All of `hloopt xla` starts XLA."""
+empty the cache of the user."""
+_WITH_XLA = ("xla", "tune")
+"""Commands that do nothing without XLA."""
 _ALWAYS = {
     "run": ["--max-steps", "20000", "--max-memory", "50MB"],
     "equivalent": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
@@ -71,9 +73,14 @@ def leaf_commands() -> dict[tuple[str, ...], click.Command]:
     return found
 
 
+def drawn_commands() -> dict[tuple[str, ...], click.Command]:
+    """The commands that are tried."""
+    return {words: each for words, each in leaf_commands().items() if words[0] not in _WITH_XLA}
+
+
 def command_line(dice: random.Random, files: Sequence[str], folder: str) -> list[str]:
     """A command with files to read and random options; what it writes is in `folder`."""
-    commands = {words: each for words, each in leaf_commands().items() if words[0] != "xla"}
+    commands = drawn_commands()
     words = dice.choice([*commands, ("opt",), ("opt",), ("run",), ("equivalent",), ("numerics",)])
     arguments = [*words, *(a.replace("FOLDER", folder) for a in _ALWAYS.get(words[-1], ()))]
     share = dice.choice((0.0, 0.1, 0.25))

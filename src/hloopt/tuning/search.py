@@ -13,8 +13,9 @@ _LEAST_GAIN = 1e-4
 
 
 class Search:
-    """A search, with all that it judged so far. Flags interact: changes are judged on top of the best, and those that
-    help alone are tried together, too.
+    """A search, with all that it judged so far.
+
+    Flags interact: changes are judged on top of the best, those that help alone together, too.
 
     It begins with no flags, and with the boldest value of each. A round judges all single changes
     of the best, about as many compiles as there are values; the search ends with a round that finds
