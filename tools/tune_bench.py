@@ -28,7 +28,7 @@ STEPS = (
     "fsdp_mlp_scan_1x8",
     "fsdp_tp_two_axes_1x8",
     "tp_transformer_unrolled_1x8",
-    "hlo_llama3_8b_cp_bf16_1x4",
+    "pipeline_chain_scan_1x4",
 )
 SPACE = {
     "xla_gpu_enable_pipelined_all_gather": ["true"],
