@@ -48,22 +48,21 @@ def isolate(
     alone = replace(
         settings, flags=flags.texts(), until_buffers=True, passes=f"^{re.escape(name)}$"
     )
-    dumps = folder / "alone" / "dumps"
+    failure: CompilerFailure | None = None
     try:
         compile_program(program, compiler, folder / "alone", alone)
     except CompilerTooSlow:
         raise
-    except CompilerFailure:
+    except CompilerFailure as error:
         # What one pass alone leaves can seldom be made code of: that comes behind all passes.
-        if not _runs(dumps, name):
-            raise
-    if not (found := _runs(dumps, name)):
-        raise HloError(
-            f"XLA writes no dumps around '{name}'",
-            help="it is a pipeline that is no pass of another: name one of its passes",
-            code="HLO021",
-        )
-    return found
+        failure = error
+    if found := _runs(folder / "alone" / "dumps", name):
+        return found
+    raise failure or HloError(
+        f"XLA writes no dumps around '{name}'",
+        help="it is a pipeline that is no pass of another: name one of its passes",
+        code="HLO021",
+    )
 
 
 def _parts(

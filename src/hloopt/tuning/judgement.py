@@ -46,7 +46,7 @@ class Judge:
     target: str
     """Whose times the model has."""
     flags: tuple[str, ...]
-    """Those that are always given."""
+    """Flags of XLA that every compile is given."""
     timeout: float | None
 
     def __call__(self, choice: Choice) -> Judged:

@@ -32,7 +32,7 @@ class Tuned:
 
     @property
     def front(self) -> list[Judged]:
-        """Those that nothing beats in both time and memory, the shortest step first."""
+        """The Pareto front of step time against peak memory, the shortest step first."""
         return front_of(self.judged)
 
     def notes(self) -> list[str]:

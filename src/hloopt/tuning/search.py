@@ -122,8 +122,10 @@ def _is_shorter(one: Judged, other: Judged) -> bool:
 
 
 def front_of(judged: Iterable[Judged]) -> list[Judged]:
-    """Those that nothing beats in both time and peak memory, the shortest step first; of equals the
-    one with fewer flags. O(n log n)."""
+    """The Pareto front of step time against peak memory, the shortest step first.
+
+    Of equals the one with fewer flags is on it. O(n log n).
+    """
     ranked = sorted(
         (each for each in judged if each.seconds is not None and each.peak is not None),
         key=lambda each: (each.seconds, each.peak, len(each.flags)),

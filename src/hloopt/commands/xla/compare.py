@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,8 +18,8 @@ from hloopt.commands.shared.common import (
     seeds_option,
     top_option,
 )
-from hloopt.commands.xla.isolate import number_of, place_option
-from hloopt.commands.xla.options import chosen, compiler_options, waiting
+from hloopt.commands.xla.isolate import isolated, number_of, place_option
+from hloopt.commands.xla.options import compiler_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,20 +55,12 @@ def command(file: str, pass_name: str, **options: Any) -> int:
     hloopt xla compare step.hlo --target h100_sxm --passes call-inliner --xla-pass call-inliner
     """
     from hloopt.compilers.comparing import Verdict, compare_with
-    from hloopt.compilers.compiling import Settings
-    from hloopt.compilers.isolation import isolate
     from hloopt.equivalence import RunSettings
     from hloopt.interpreter.limits import Deadline
     from hloopt.pass_framework.library import pipeline_of
 
     pipeline = pipeline_of(options["passes"])
-    program, compiler = chosen(file, options)
-    settings = Settings(flags=options["flags"], seconds=options["timeout"])
-    with (
-        tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder,
-        waiting(f"XLA runs {pass_name} on {file}"),
-    ):
-        runs = isolate(program, pass_name, compiler, Path(folder), settings)
+    runs, _ = isolated(file, pass_name, options)
     number = number_of(runs, options["place"], pass_name)
     run = runs[number - 1]
     limits = RunSettings(seeds=options["seeds"], deadline=Deadline(options["timeout"]))

@@ -13,6 +13,7 @@ from hloopt.commands.shared.common import Function, HloCommand, format_option, p
 from hloopt.commands.xla.options import chosen, compiler_options, waiting, write_hlo
 
 if TYPE_CHECKING:
+    from hloopt.compilers.compiling import Compiler
     from hloopt.compilers.isolation import Run
 
 
@@ -55,19 +56,11 @@ def command(
     hloopt xla isolate step.hlo --target h100_sxm --pass collective-pipeliner-forward \\
         --flag xla_gpu_enable_pipelined_all_reduce=true -o out.hlo
     """
-    from hloopt.compilers.compiling import Settings
-    from hloopt.compilers.isolation import isolate
     from hloopt.files import STANDARD_STREAM
 
     if options["output_format"] == "json" and (output is not None or place is not None):
         raise click.UsageError("--format json lists the runs: leave out -o and --place")
-    program, compiler = chosen(file, options)
-    settings = Settings(flags=options["flags"], seconds=options["timeout"])
-    with (
-        tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder,
-        waiting(f"XLA runs {pass_name} on {file}"),
-    ):
-        runs = isolate(program, pass_name, compiler, Path(folder), settings)
+    runs, compiler = isolated(file, pass_name, options)
     if options["output_format"] == "json":
         print_json([{"pipeline": run.pipeline, "changed": run.is_changed} for run in runs])
         return 0
@@ -79,6 +72,21 @@ def command(
         say("jaxlib takes HLO as StableHLO, which simplifies tuples and drops layouts")
     say(f"{pass_name}, run {number} of {len(runs):,}, in {run.pipeline}: {what}")
     return 0
+
+
+def isolated(file: str, pass_name: str, options: dict[str, Any]) -> tuple[list[Run], Compiler]:
+    """The runs of a pass of the compiler that `compiler_options` name. Raises HloError and
+    CompilerFailure."""
+    from hloopt.compilers.compiling import Settings
+    from hloopt.compilers.isolation import isolate
+
+    program, compiler = chosen(file, options)
+    settings = Settings(flags=options["flags"], seconds=options["timeout"])
+    with (
+        tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder,
+        waiting(f"XLA runs {pass_name} on {file}"),
+    ):
+        return isolate(program, pass_name, compiler, Path(folder), settings), compiler
 
 
 def number_of(runs: list[Run], place: int | None, name: str) -> int:
