@@ -29,6 +29,19 @@ if TYPE_CHECKING:
     from hloopt.reports.memory.model import MemoryFindings
 
 
+def _parse_limits(
+    ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> dict[str, int]:
+    """The bytes of each `80GiB`, of main memory under an empty name, or `VMEM=64MiB`."""
+    limits = {}
+    for value in values:
+        name, _, amount = value.rpartition("=")
+        size = parse_size(ctx, option, amount)
+        assert size is not None  # None is for an option that is not given
+        limits[name] = size
+    return limits
+
+
 @click.command(cls=HloCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=completion.files)
 @click.option(
@@ -58,9 +71,18 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--limit",
-    callback=parse_size,
-    metavar="80GiB",
-    help="the memory there is; exit 1 if a module needs more, 2 if there is no verdict",
+    "limits",
+    callback=_parse_limits,
+    multiple=True,
+    metavar="[SPACE=]80GiB",
+    help="the memory there is, or that of a memory space: VMEM=64MiB; exit 1 if a module needs "
+    "more, 2 if there is no verdict",
+)
+@click.option(
+    "--space",
+    metavar="NAME",
+    help="look at one memory space, VMEM, host, … or S(n), in place of main memory",
+    shell_complete=completion.memory_spaces,
 )
 @click.option(
     "--target",
@@ -89,7 +111,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "cpu", "gpu"]),
+    type=click.Choice(["auto", "cpu", "gpu", "tpu"]),
     default="auto",
     show_default=True,
     help="whose rules place the buffers; auto: the module tells",
@@ -149,28 +171,33 @@ def command(**options: Any) -> int:
 def _exit_code(found: MemoryFindings) -> int:
     if found.no_verdict:
         return EXIT_USAGE
-    return EXIT_FOUND if found.fit and not found.fit.fits else 0
+    return 0 if all(fit.fits for fit in found.fits) else EXIT_FOUND
 
 
 def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
+    from hloopt.cost_models import CostModelChoice
     from hloopt.files import load
+    from hloopt.memory.backends import backend_of
     from hloopt.memory.limit import MemoryLimit
     from hloopt.reports.memory.model import MemoryFindings
     from hloopt.targets import load_target
 
-    name, size = options["target_name"], options["limit"]
+    name = options["target_name"]
     target = None if name is None else load_target(name)
-    limit = None
-    if size is not None:
-        limit = MemoryLimit(size, "--limit")
-    elif target is not None:
-        limit = MemoryLimit(target.memory_size, target.title)
+    module = load(path)
+    backend = _backend(options) or backend_of(module)
+    limits = {} if target is None else {0: MemoryLimit(target.memory_size, target.title)}
+    for space_name, size in options["limits"].items():
+        space = backend.space_named(space_name) if space_name else 0
+        limits[space] = MemoryLimit(size, "--limit", space)
     return MemoryFindings.of(
-        load(path),
+        module,
         target,
-        backend=_backend(options),
-        limit=limit,
+        backend=backend,
+        space=backend.space_named(options["space"]) if options["space"] else 0,
+        limits=limits.values(),
         wants_advice=options["advice"],
+        cost_model=None if name is None else CostModelChoice(target=name),
     )
 
 
@@ -181,8 +208,8 @@ def _backend(options: dict[str, Any]) -> Backend | None:
 
     if not options["xla_flags"]:
         return BACKENDS.get(options["backend"])
-    if options["backend"] == "cpu":
-        raise click.UsageError("--xla-flag is about XLA:GPU, not --backend cpu")
+    if (name := options["backend"]) in ("cpu", "tpu"):
+        raise click.UsageError(f"--xla-flag is about XLA:GPU, not --backend {name}")
     return gpu_backend(GpuMemoryFlags.on(options["xla_flags"]))
 
 

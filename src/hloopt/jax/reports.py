@@ -70,7 +70,7 @@ def memory(
     elif device is not None:
         most = MemoryLimit(device.memory_size, device.title)
     module = module_of_program(program, *args, stage=stage, **kwargs)
-    found = MemoryFindings.of(module, device, limit=most)
+    found = MemoryFindings.of(module, device, limits=[most] if most else [])
     return Report(lambda console: render_findings(found, console))
 
 

@@ -12,14 +12,21 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.memory.allocations import Allocation, AllocationKind
 from hloopt.memory.assignment import BufferAssignment
-from hloopt.memory.backends import Backend, backend_of
+from hloopt.memory.backends import TPU, Backend, backend_of
 from hloopt.memory.buffers import Buffer
 from hloopt.memory.gpu.colors import COLLECTIVE_COLOR
 from hloopt.memory.heap.events import HeapTrace
 from hloopt.memory.heap.replay import Replay, replay
-from hloopt.memory.model import AllocationSummary, LiveBuffer, MemoryReport, PeakInstruction
+from hloopt.memory.model import (
+    AllocationSummary,
+    LiveBuffer,
+    MemoryReport,
+    PeakInstruction,
+    SpaceUse,
+)
 from hloopt.memory.schedulers import Schedule, schedule_module
 from hloopt.memory.statistics import is_set_aside, statistics_of
+from hloopt.memory.traffic import traffic_of
 
 SCHEDULE = "schedule"
 
@@ -37,10 +44,14 @@ def analyze_memory(module: Module, *, backend: Backend | None = None) -> MemoryR
 class MemoryAnalysis:
     """The buffer assignment of a module, and what people ask of it."""
 
-    def __init__(self, assignment: BufferAssignment, schedule: Schedule | None) -> None:
-        """`schedule` is what a scheduler found, None where the module has its own order."""
+    def __init__(
+        self, assignment: BufferAssignment, schedule: Schedule | None, space: int = 0
+    ) -> None:
+        """`schedule` is what a scheduler found, None where the module has its own order; `space`
+        is the memory space to look at."""
         self.assignment = assignment
         self.schedule = schedule
+        self.space = space
         self.flow = assignment.flow
         self.ranges = assignment.ranges
         self.lines = SourceLines(self.flow.module)
@@ -48,12 +59,20 @@ class MemoryAnalysis:
         entry = self.flow.module.entry
         self.parameters = {v for p in entry.parameters for v in self.flow.held[p]}
         self.results = set(self.flow.members(self.flow.held[entry.root]))
-        self.set_aside = [a for a in assignment.allocations if is_set_aside(a)]
+        self.allocations = {
+            number: allocation
+            for number, allocation in enumerate(assignment.allocations)
+            if assignment.counts_in(allocation.color, space)
+        }
+        """Of the memory space, by number."""
+        self.set_aside = [a for a in self.allocations.values() if is_set_aside(a)]
         self.trace, self.replay = self._fullest_heap()
 
     @classmethod
-    def of(cls, module: Module, *, backend: Backend | None = None) -> MemoryAnalysis:
-        """Assign buffers.
+    def of(
+        cls, module: Module, *, backend: Backend | None = None, space: int = 0
+    ) -> MemoryAnalysis:
+        """Assign buffers, and look at those in one memory space.
 
         A module without a schedule is put in the order XLA's default memory scheduler finds, and
         the report says so. Without `backend` the module tells which it was compiled for.
@@ -63,23 +82,30 @@ class MemoryAnalysis:
         backend = backend or backend_of(module)
         schedule = None if module.is_scheduled else schedule_module(module, backend=backend)
         orders = None if schedule is None else schedule.orders
-        return cls(BufferAssignment.of(module, orders=orders, backend=backend), schedule)
+        return cls(BufferAssignment.of(module, orders=orders, backend=backend), schedule, space)
+
+    def in_space(self, space: int) -> MemoryAnalysis:
+        """The analysis of another memory space of the assignment."""
+        return MemoryAnalysis(self.assignment, self.schedule, space)
 
     def report(self) -> MemoryReport:
         """Sizes, allocations, memory over time and what is alive at the peak."""
-        statistics = statistics_of(self.assignment)
+        statistics = statistics_of(self.assignment, self.space)
         return MemoryReport(
             module=self.flow.module.name,
             backend=self.assignment.backend.name,
+            space=self.assignment.backend.space_name(self.space),
             order=SCHEDULE if self.schedule is None else self._order(self.schedule),
             statistics=statistics,
             allocations=[
                 self._summary(index, allocation)
-                for index, allocation in enumerate(self.assignment.allocations)
+                for index, allocation in self.allocations.items()
             ],
             peak_instruction=self._peak_instruction() if statistics.peak_memory else None,
             live_at_peak=self._live_at_peak(),
             timeline=self._timeline(statistics.peak_without_temporaries),
+            spaces=self._spaces(),
+            apart=self.assignment.backend.apart,
             assumptions=self._assumptions(),
         )
 
@@ -87,10 +113,9 @@ class MemoryAnalysis:
         return f"{schedule.algorithm} (the module is not scheduled)"
 
     def _fullest_heap(self) -> tuple[HeapTrace, Replay]:
-        """Of the heaps of all memory spaces the one that needs most."""
-        found = [
-            (trace, replay(trace, self.value_size)) for trace in self.assignment.traces.values()
-        ]
+        """Of the heaps that count in the memory space the one that needs most."""
+        traces = self.assignment.traces_in(self.space)
+        found = [(trace, replay(trace, self.value_size)) for trace in traces]
         return max(found, key=lambda pair: pair[1].peak, default=(HeapTrace(), Replay()))
 
     # -- over time ------------------------------------------------------------------------------
@@ -119,6 +144,16 @@ class MemoryAnalysis:
             op_name_of(instruction),
             self.lines.of(instruction),
         )
+
+    def _spaces(self) -> list[SpaceUse]:
+        """Each memory space in which anything lies; traffic only where there are several."""
+        spaces = self.assignment.spaces()
+        traffic = traffic_of(self.assignment) if len(spaces) > 1 else {}
+        name = self.assignment.backend.space_name
+        return [
+            SpaceUse(space, name(space), statistics_of(self.assignment, space), traffic.get(space))
+            for space in spaces
+        ]
 
     # -- allocations and what is alive ------------------------------------------------------------
 
@@ -196,9 +231,14 @@ class MemoryAnalysis:
 
     def _assumptions(self) -> list[str]:
         assignment = self.assignment
+        rules = f"by the rules of XLA:{assignment.backend.name.upper()}"
+        if assignment.backend is TPU:
+            rules = (
+                "by the rules that XLA:CPU and XLA:GPU share: those of XLA:TPU are not published"
+            )
         result = [
-            f"Buffers are assigned by the rules of XLA:{assignment.backend.name.upper()}. The "
-            "size of the generated code is not known from a module."
+            f"Buffers are assigned {rules}. The size of the generated code is not known from a "
+            "module."
         ]
         if self.schedule is not None:
             result.append(
@@ -220,8 +260,8 @@ class MemoryAnalysis:
                 "A computation called from several places is laid out once, at its first call; "
                 "flatten-call-graph gives each call its own."
             )
-        colors = {a.color for a in assignment.allocations if a.size}
-        if len(assignment.traces) > 1:
+        colors = {a.color for a in self.allocations.values() if a.size}
+        if len(assignment.traces_in(self.space)) > 1:
             result.append(
                 "Each memory space has its own temporaries; the peak counts those of the space "
                 "that needs most, as in XLA."
@@ -239,7 +279,7 @@ class MemoryAnalysis:
                 + " in the memory of collectives: XLA:GPU copies those before it assigns buffers, "
                 "and these copies are not counted."
             )
-        if HOST_MEMORY_SPACE in colors:
+        if HOST_MEMORY_SPACE in colors and not self.space:
             result.append("Buffers in host memory, S(5), are listed apart; they count in the peak.")
         return result
 

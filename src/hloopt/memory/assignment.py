@@ -66,6 +66,19 @@ class BufferAssignment:
         buffers = Buffers.of(self.flow, self.backend.colors, aliases=aliases)
         return self._of(self.flow, self.schedule, buffers, self.backend)
 
+    def counts_in(self, color: int, space: int) -> bool:
+        """Whether what has a color counts in a memory space. Main memory, 0, has all that the
+        backend does not keep apart."""
+        return color == space if space else color not in self.backend.apart
+
+    def traces_in(self, space: int) -> list[HeapTrace]:
+        """The histories of the heaps that count in a memory space."""
+        return [trace for color, trace in self.traces.items() if self.counts_in(color, space)]
+
+    def spaces(self) -> list[int]:
+        """The memory spaces in which anything lies, main memory first. O(allocations)."""
+        return sorted({0, *(a.color for a in self.allocations if a.size)})
+
     def allocation_of(self) -> dict[int, Allocation]:
         """The allocation of each value that has one. O(values)."""
         return {value: a for a in self.allocations for value in a.offsets}

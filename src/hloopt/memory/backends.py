@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir import Instruction, Module
 from hloopt.ir.custom_targets import custom_call_target
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
-from hloopt.memory.gpu.colors import TEMPORARY_COLOR, GpuMemoryFlags
+from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu.rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
+
+
+_VMEM = 1
+_SMEM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,11 @@ class Backend:
     name: str
     alignment: int
     """Bytes: where temporaries may begin."""
+    spaces: Mapping[int, str]
+    """The names of its memory spaces `S(n)`; 0 is main memory."""
+    apart: frozenset[int] = frozenset()
+    """Memory spaces that do not count in main memory. XLA:CPU and XLA:GPU count all in their peak,
+    host memory too."""
     may_overwrite: BackendRule | None = None
     """Its own rule for results that overwrite operands."""
     colors: ColorRule | None = None
@@ -33,8 +44,24 @@ class Backend:
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
     """The order it makes of that which a memory scheduler found."""
 
+    def space_name(self, space: int) -> str:
+        """The name of a memory space; `S(n)` of one it does not have."""
+        return self.spaces.get(space, f"S({space})")
 
-CPU = Backend("cpu", alignment=64)
+    def space_named(self, name: str) -> int:
+        """The memory space of a name, in whatever case, or of `S(n)`. Raises HloError for none."""
+        known = {text.lower(): space for space, text in self.spaces.items()}
+        known |= {f"s({space})": space for space in self.spaces}
+        if (space := known.get(name.lower())) is not None:
+            return space
+        names = list(self.spaces.values())
+        raise HloError(
+            f"XLA:{self.name.upper()} has no memory space '{name}'",
+            help=did_you_mean(name, names) or f"there are {', '.join(names)}",
+        )
+
+
+CPU = Backend("cpu", alignment=64, spaces={0: "main", HOST_MEMORY_SPACE: "host"})
 
 
 def gpu_backend(flags: GpuMemoryFlags) -> Backend:
@@ -43,6 +70,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
     return Backend(
         "gpu",
         alignment=256,
+        spaces={0: "HBM", COLLECTIVE_COLOR: "collective", HOST_MEMORY_SPACE: "host"},
         may_overwrite=gpu_may_overwrite,
         colors=flags.colors,
         temporary_color=TEMPORARY_COLOR if separate else 0,
@@ -52,13 +80,22 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
 
 
 GPU = gpu_backend(GpuMemoryFlags())
-BACKENDS = {backend.name: backend for backend in (CPU, GPU)}
+TPU = Backend(
+    "tpu",
+    alignment=512,
+    spaces={0: "HBM", _VMEM: "VMEM", _SMEM: "SMEM", HOST_MEMORY_SPACE: "host"},
+    apart=frozenset((_VMEM, _SMEM, HOST_MEMORY_SPACE)),
+)
+"""XLA:TPU, whose rules are not published: those that XLA:CPU and XLA:GPU share."""
+BACKENDS = {backend.name: backend for backend in (CPU, GPU, TPU)}
 """The backends by name."""
 
 
 def common_backend(modules: Iterable[Module]) -> Backend:
-    """The backend of versions of one module: XLA:GPU's if any is for it. Passes add what tells."""
-    return GPU if any(backend_of(module) is GPU for module in modules) else CPU
+    """The backend of versions of one module: that which any of them tells. Passes add what
+    tells."""
+    found = [backend_of(module) for module in modules]
+    return next((backend for backend in (GPU, TPU) if backend in found), CPU)
 
 
 _TELLING = ("backend_config", "custom_call_target")
@@ -67,9 +104,10 @@ _GPU_TARGETS = ("__cublas", "__cudnn", "__triton")
 
 
 def backend_of(module: Module) -> Backend:
-    """The backend a module was compiled for, by what only XLA:GPU writes; else the CPU.
+    """The backend a module was compiled for: XLA:GPU by what it alone writes, XLA:TPU by tiles of
+    layouts and memory spaces that are its own; else XLA:CPU.
 
-    O(instructions of the entry), until something tells.
+    O(instructions), until something tells.
     """
     if "fingerprint_before_lhs" in module.attributes.get("frontend_attributes", ""):
         return GPU
@@ -83,4 +121,13 @@ def backend_of(module: Module) -> Backend:
             return GPU
         if custom_call_target(instruction).startswith(_GPU_TARGETS):
             return GPU
-    return CPU
+    return TPU if _has_layouts_of_tpu(module) else CPU
+
+
+def _has_layouts_of_tpu(module: Module) -> bool:
+    shapes = dict.fromkeys(instruction.shape for instruction in module.instructions())
+    return any(
+        leaf.layout.tiles or leaf.layout.memory_space in (_VMEM, _SMEM)
+        for shape in shapes
+        for leaf in shape.leaves()
+    )

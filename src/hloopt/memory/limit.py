@@ -14,6 +14,8 @@ class MemoryLimit:
     size: int
     source: str
     """The source of the limit: a target's title, or the option."""
+    space: int = 0
+    """The memory space it is of; 0 is main memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Fit:
 
     needed: int
     limit: MemoryLimit
+    space_name: str = "default"
+    """The memory space, in messages."""
 
     @property
     def fits(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hloopt.analysis.source_lines import SourceLine
 from hloopt.memory.allocations import AllocationKind, ParameterPart
 from hloopt.memory.statistics import MemoryStatistics
+from hloopt.memory.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,18 @@ class AllocationSummary:
     """The number of values that lie in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpaceUse:
+    """The use of one memory space."""
+
+    number: int
+    """n of `S(n)`; 0 is main memory."""
+    name: str
+    statistics: MemoryStatistics
+    traffic: Traffic | None
+    """None where all lies in one memory space."""
+
+
 @dataclass(slots=True)
 class MemoryReport:
     """The memory a module needs on one device, when and for what."""
@@ -66,6 +79,8 @@ class MemoryReport:
     """The backend whose rules placed the buffers: "cpu" or "gpu"."""
     order: str
     """The order the positions count in: "schedule", or the scheduler asked for want of one."""
+    space: str
+    """The memory space that the numbers are of, by name."""
     statistics: MemoryStatistics
     allocations: list[AllocationSummary]
     peak_instruction: PeakInstruction | None
@@ -74,6 +89,10 @@ class MemoryReport:
     """Largest first; the sizes add up to `peak`."""
     timeline: list[int]
     """Bytes in use at each position."""
+    spaces: list[SpaceUse] = field(default_factory=list)
+    """All memory spaces in which anything lies, main memory first."""
+    apart: frozenset[int] = frozenset()
+    """Those that do not count in main memory."""
     assumptions: list[str] = field(default_factory=list)
     """The assumptions behind the numbers, one sentence each."""
     notices: list[str] = field(default_factory=list)

@@ -45,11 +45,12 @@ def placed_buffers(analysis: MemoryAnalysis) -> list[PlacedBuffer]:
     the timeline has there, beside what is set aside throughout. What has no size is left out, and
     what no step of the schedule needs. Near-linear in the values.
     """
-    of_trace = {v: root for t in analysis.assignment.traces.values() for v, root in t.root.items()}
+    traces = analysis.assignment.traces_in(analysis.space)
+    of_trace = {value: root for trace in traces for value, root in trace.root.items()}
     in_fullest_heap = set(analysis.trace.root.values())
     of_value = analysis.assignment.buffers.of_value
     placed: list[PlacedBuffer] = []
-    for number, allocation in enumerate(analysis.assignment.allocations):
+    for number, allocation in analysis.allocations.items():
         if allocation.kind is AllocationKind.THREAD_LOCAL:
             continue
         groups: dict[tuple[bool, int], list[int]] = {}

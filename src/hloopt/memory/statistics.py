@@ -57,8 +57,8 @@ class MemoryStatistics:
         return device.argument + device.output - device.alias + device.temp
 
 
-def statistics_of(assignment: BufferAssignment) -> MemoryStatistics:
-    """Sum up an assignment. O(values + events)."""
+def statistics_of(assignment: BufferAssignment, space: int = 0) -> MemoryStatistics:
+    """Sum up what an assignment has in one memory space. O(values + events)."""
     flow = assignment.flow
     value_size = assignment.buffers.value_size
 
@@ -69,10 +69,11 @@ def statistics_of(assignment: BufferAssignment) -> MemoryStatistics:
         value = next(iter(allocation.offsets), None)
         return allocation.color if value is None else flow.shape(value).layout.memory_space
 
-    allocations = assignment.allocations
-    is_host = {a: memory_space(a) == HOST_MEMORY_SPACE for a in allocations}
-    default = [a for a in allocations if not a.color]
-    replays = {color: replay(trace, value_size) for color, trace in assignment.traces.items()}
+    allocations = [a for a in assignment.allocations if assignment.counts_in(a.color, space)]
+    traces = assignment.traces_in(space)
+    is_host = {a: memory_space(a) == HOST_MEMORY_SPACE and not space for a in allocations}
+    default = [a for a in allocations if a.color == space]
+    replays = [replay(trace, value_size) for trace in traces]
     heaps = [a for a in allocations if a.is_heap]
     heap = sum(a.heap_size for a in heaps)
     throughout = _throughout(allocations, value_size)
@@ -83,14 +84,14 @@ def statistics_of(assignment: BufferAssignment) -> MemoryStatistics:
         indefinite_allocations=sum(
             a.size for a in default if a.kind is not AllocationKind.TEMPORARY
         ),
-        peak_memory=throughout + _peak(replays.values()),
+        peak_memory=throughout + _peak(replays),
         peak_without_temporaries=throughout,
         peak_unpadded_heap_bytes=_throughout(allocations, unpadded)
-        + _peak(replay(trace, unpadded) for trace in assignment.traces.values()),
+        + _peak(replay(trace, unpadded) for trace in traces),
         constant=_total(allocations, AllocationKind.CONSTANT),
         thread_local=_total(allocations, AllocationKind.THREAD_LOCAL),
         heap=heap,
-        fragmentation=heap - sum(r.peak for r in replays.values()),
+        fragmentation=heap - sum(r.peak for r in replays),
     )
 
 

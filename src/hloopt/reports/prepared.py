@@ -9,7 +9,6 @@ from hloopt.analysis.stage import Stage
 from hloopt.diagnostics import counted
 from hloopt.ir import Module, Opcode
 from hloopt.ir.clone import clone_module
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.memory.backends import Backend, backend_of
 from hloopt.pass_framework.base import PassContext
@@ -17,12 +16,6 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.call_graph.call_inliner import inline_clone
 from hloopt.passes.copy_insertion import insert_copies
 from hloopt.reports.stage_notices import cost_notices, partition_doubt
-
-_COLLECTIVE_MEMORY_SPACE = 1  # XLA:GPU's
-_KNOWN_SPACES = {
-    "cpu": {HOST_MEMORY_SPACE},
-    "gpu": {HOST_MEMORY_SPACE, _COLLECTIVE_MEMORY_SPACE},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +119,4 @@ def _layout_doubt(stage: Stage, backend: Backend) -> str:
 
 
 def _unknown_spaces(stage: Stage, backend: Backend) -> list[int]:
-    return sorted(stage.memory_spaces.keys() - _KNOWN_SPACES[backend.name])
+    return sorted(stage.memory_spaces.keys() - backend.spaces.keys())

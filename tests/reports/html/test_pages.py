@@ -33,7 +33,7 @@ from hloopt.text import parse_module
 
 def memory(text: str) -> Page:
     found = MemoryFindings.of(
-        parse_module(text), load_target("h100_sxm"), limit=MemoryLimit(10**9, "--limit")
+        parse_module(text), load_target("h100_sxm"), limits=[MemoryLimit(10**9, "--limit")]
     )
     return Page(memory_page(found.model))
 

@@ -58,6 +58,14 @@ def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Word
     return _or_file(target_names(), incomplete)
 
 
+def memory_spaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> Words:
+    """Names of memory spaces, of all backends."""
+    from hloopt.memory.backends import BACKENDS
+
+    names = {name for backend in BACKENDS.values() for name in backend.spaces.values()}
+    return [_item(name) for name in _begun(sorted(names), incomplete)]
+
+
 def rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> Words:
     """Codes of rules, several separated by commas."""
     from hloopt.explanations import rule_codes

@@ -44,15 +44,13 @@ def render_fit(fit: Fit, console: Console) -> None:
     if not fit.fits:
         console.print(Text(exhausted(fit), style="bold red"), width=width)
         return
-    free = fit.limit.size - fit.needed
-    console.print(
-        Text.assemble(
-            ("fits", "bold green"),
-            f": {human_bytes(fit.needed)} of {human_bytes(fit.limit.size)} ({fit.limit.source}), "
-            f"{human_bytes(free)} are left for code, runtime and driver",
-        ),
-        width=width,
-    )
+    text = f": {human_bytes(fit.needed)} of {human_bytes(fit.limit.size)} ({fit.limit.source})"
+    if fit.limit.space:
+        text = f" into {fit.space_name}{text}"
+    else:
+        free = human_bytes(fit.limit.size - fit.needed)
+        text += f", {free} are left for code, runtime and driver"
+    console.print(Text.assemble(("fits", "bold green"), text), width=width)
 
 
 def render_advice(advice: Advice, console: Console, top: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hloopt.memory.model import MemoryReport
 from hloopt.reports.memory.comparison import Partners, doubts_of, peak_change
-from hloopt.reports.memory.record import buffer_to_json, statistics_to_json
+from hloopt.reports.memory.record import buffer_to_json, spaces_to_json, statistics_to_json
 from hloopt.reports.sources import StackTable
 
 
@@ -17,6 +17,7 @@ def memory_change_to_json(
     return {
         "before": statistics_to_json(before.statistics),
         "after": statistics_to_json(after.statistics),
+        "spaces": {"before": spaces_to_json(before), "after": spaces_to_json(after)},
         "doubts": doubts_of(before, after),
         **peak_change_to_json(before, after, partners),
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hloopt.memory.limit import needed_bytes
 from hloopt.memory.model import LiveBuffer, MemoryReport
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_bytes, human_change, origin, page_width
@@ -92,7 +93,9 @@ def memory_delta(before: MemoryReport, after: MemoryReport) -> ReportTable:
     for name in ("before", "after", "change"):
         table.add_column(name, justify="right")
     is_doubtful = bool(doubts_of(before, after))
-    for (name, old), (_, new) in zip(_delta_rows(before), _delta_rows(after), strict=True):
+    old_rows, new_rows = dict(_delta_rows(before)), dict(_delta_rows(after))
+    for name in dict.fromkeys((*old_rows, *new_rows)):
+        old, new = old_rows.get(name, 0), new_rows.get(name, 0)
         if old or new:
             is_neutral = is_doubtful or old == new or name == "aliased"
             style = "" if is_neutral else "green" if new < old else "red"
@@ -114,7 +117,18 @@ def _delta_rows(report: MemoryReport) -> list[tuple[str, int]]:
         ("fragmentation", statistics.fragmentation),
         ("peak", report.peak),
         ("host", host.argument + host.output - host.alias + host.temp),
+        *_space_rows(report),
     ]
+
+
+def _space_rows(report: MemoryReport) -> Iterator[tuple[str, int]]:
+    """Of each memory space apart from main memory, what it holds and what moves."""
+    for use in report.spaces:
+        if use.number in report.apart:
+            yield use.name, needed_bytes(use.statistics)
+            if use.traffic is not None:
+                yield f"to {use.name}", use.traffic.bytes_in
+                yield f"from {use.name}", use.traffic.bytes_out
 
 
 def _change(old: int, new: int, *, in_percent: bool) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hloopt.diagnostics import counted
+from hloopt.reports.console.units import human_seconds
 from hloopt.reports.memory.terminal import render_largest, render_memory
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.reports.memory.model import MemoryFindings
+    from hloopt.reports.memory.move_times import MoveTimes
 
 
 def render_findings(
@@ -35,17 +38,29 @@ def render_findings(
     )
     if buffers:
         render_largest(found.report, found.placed(), console, buffers)
+    if found.move_times is not None:
+        console.print()
+        console.print(_moves(found.report.space, found.move_times))
     if found.no_verdict is not None:
         from rich.text import Text
 
         console.print()
         console.print(Text(found.no_verdict, style="yellow"))
-    if found.fit is not None or found.advice is not None:
+    if found.fits or found.advice is not None:
         from hloopt.reports.memory.advice import render_advice, render_fit
 
-        if found.fit is not None:
+        if found.fits:
             console.print()
-            render_fit(found.fit, console)
+        for fit in found.fits:
+            render_fit(fit, console)
         if found.advice is not None:
             console.print()
             render_advice(found.advice, console, top)
+
+
+def _moves(space: str, times: MoveTimes) -> str:
+    moves = counted(times.moves, "asynchronous move")
+    return (
+        f"{moves} to and from {space}: {human_seconds(times.total)}, of which the schedule hides "
+        f"{times.hidden_share:.1%}, exposed {human_seconds(times.exposed)}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,22 +21,28 @@ from hloopt.reports.sources import StackTable
 from hloopt.reports.stage_notices import stage_to_json
 
 if TYPE_CHECKING:
+    from hloopt.cost_models import CostModelChoice
     from hloopt.memory.advice.model import Advice
+    from hloopt.reports.memory.move_times import MoveTimes
     from hloopt.targets import Target
 
 
 @dataclass
 class MemoryFindings:
-    """A module's memory: the report, whether it fits, and what would help."""
+    """The use of one memory space by a module: the report, whether it fits, and what would help."""
 
     prepared: PreparedModule
     analysis: MemoryAnalysis
     report: MemoryReport
-    limit: MemoryLimit | None
-    fit: Fit | None
-    """None without a limit, and where the report's doubts allow no verdict."""
+    limits: tuple[MemoryLimit, ...]
+    """At most one for each memory space."""
+    fits: tuple[Fit, ...]
+    """One for each limit; empty where the report's doubts allow no verdict."""
     advice: Advice | None
-    """None where nobody asked."""
+    """None where nobody asked, and for another memory space than main memory."""
+    move_times: MoveTimes | None
+    """None where nothing moves to or from the memory space, without a cost model, and without a
+    schedule."""
 
     @classmethod
     def of(
@@ -44,34 +51,52 @@ class MemoryFindings:
         target: Target | None,
         *,
         backend: Backend | None = None,
-        limit: MemoryLimit | None = None,
+        space: int = 0,
+        limits: Iterable[MemoryLimit] = (),
         wants_advice: bool | None = None,
+        cost_model: CostModelChoice | None = None,
     ) -> MemoryFindings:
-        """Analyze a module. Times of advice are those of `target`; without one it has none.
+        """Analyze a module and look at one memory space.
 
-        `wants_advice` None stands for: if it does not fit. Near-linear in the module.
+        Times of advice are those of `target`, times of moves those of `cost_model`; without them
+        there are none. `wants_advice` None stands for: if it does not fit. Near-linear in the module.
         """
         with collector_paused():
-            prepared, analysis, report = _measure(module, backend)
-        fit = None
-        if limit is not None and not report.doubts:
-            fit = Fit(needed_bytes(report.statistics), limit)
+            prepared, analysis, report = _measure(module, backend, space)
+        limits = tuple(limits)
+        fits = () if report.doubts else tuple(_fit(report, limit) for limit in limits)
+        found = cls(prepared, analysis, report, limits, fits, None, None)
         if wants_advice is None:
-            wants_advice = fit is not None and not fit.fits
-        advice = None
-        if wants_advice:
+            wants_advice = found.fit is not None and not found.fit.fits
+        if wants_advice and not space:
             from hloopt.memory.advice import advise
 
-            advice = advise(analysis, report, target, None if limit is None else limit.size)
-        return cls(prepared, analysis, report, limit, fit, advice)
+            found.advice = advise(analysis, report, target, found.limit and found.limit.size)
+        if cost_model is not None and len(report.spaces) > 1:
+            from hloopt.reports.memory.move_times import move_times
+
+            found.move_times = move_times(prepared.module, cost_model, space)
+        return found
+
+    @property
+    def limit(self) -> MemoryLimit | None:
+        """The limit of the memory space."""
+        return next((limit for limit in self.limits if limit.space == self.analysis.space), None)
+
+    @property
+    def fit(self) -> Fit | None:
+        """Whether it fits into the memory space; None without a limit, and where doubts allow no
+        verdict."""
+        space = self.analysis.space
+        return next((fit for fit in self.fits if fit.limit.space == space), None)
 
     @property
     def no_verdict(self) -> str | None:
         """The reason why there is no word on a limit that was given; None where there is one, or no
         limit."""
-        if self.limit is None or self.fit is not None:
+        if not self.limits or self.fits:
             return None
-        against = f"{human_bytes(self.limit.size)} ({self.limit.source})"
+        against = " and ".join(f"{human_bytes(each.size)} ({each.source})" for each in self.limits)
         return f"no verdict against {against}: {'; '.join(self.report.doubts)}"
 
     def placed(self) -> list[PlacedBuffer]:
@@ -89,6 +114,8 @@ class MemoryFindings:
             "buffers": [buffer_to_json(buffer, stacks) for buffer in self.placed()],
             "stage": stage_to_json(self.prepared.stage),
             "fit": None if self.fit is None else fit_to_json(self.fit),
+            "fits": [fit_to_json(fit) for fit in self.fits],
+            "move_times": None if self.move_times is None else asdict(self.move_times),
             "no_verdict": self.no_verdict,
             "advice": None if self.advice is None else asdict(self.advice),
         }
@@ -100,16 +127,16 @@ def memory_report(module: Module, *, backend: Backend | None = None) -> MemoryRe
     Near-linear in the module. Raises HloError for a module whose shapes or calls make no sense.
     """
     with collector_paused():
-        return _measure(module, backend)[2]
+        return _measure(module, backend, 0)[2]
 
 
 def _measure(
-    module: Module, backend: Backend | None
+    module: Module, backend: Backend | None, space: int
 ) -> tuple[PreparedModule, MemoryAnalysis, MemoryReport]:
     own = backend_of(module)
     backend = backend or own
     prepared = PreparedModule.of(module, backend=backend)
-    analysis = MemoryAnalysis.of(prepared.module, backend=backend)
+    analysis = MemoryAnalysis.of(prepared.module, backend=backend, space=space)
     report = analysis.report()
     report.notices = list(prepared.notices)
     report.doubts = list(prepared.doubts)
@@ -124,9 +151,19 @@ def _measure(
     return prepared, analysis, report
 
 
+def _fit(report: MemoryReport, limit: MemoryLimit) -> Fit:
+    uses = {use.number: use for use in report.spaces}
+    use = uses.get(limit.space)
+    if use is None:
+        return Fit(0, limit)
+    name = use.name.lower() if limit.space else "default"
+    return Fit(needed_bytes(use.statistics), limit, name)
+
+
 def fit_to_json(fit: Fit) -> dict[str, Any]:
     """Whether it fits, and XLA's words where it does not."""
     return {
+        "space": fit.limit.space,
         "needed": fit.needed,
         "limit": fit.limit.size,
         "limit_source": fit.limit.source,
@@ -138,7 +175,7 @@ def fit_to_json(fit: Fit) -> dict[str, Any]:
 def exhausted(fit: Fit) -> str:
     """XLA's error for a program that does not fit."""
     return (
-        "RESOURCE_EXHAUSTED: Ran out of memory in memory space default. "
+        f"RESOURCE_EXHAUSTED: Ran out of memory in memory space {fit.space_name}. "
         f"Used {human_bytes(fit.needed)} of {human_bytes(fit.limit.size)} ({fit.limit.source}). "
         f"Exceeded capacity by {human_bytes(fit.missing)}."
     )

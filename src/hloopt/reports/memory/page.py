@@ -34,7 +34,8 @@ def memory_page(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> 
     To begin with, temporaries are told apart `by` scope (the first `depth` parts of op_name), kind,
     opcode, shape, source or computation.
     """
-    title = f"Memory of {model['module']} on {model['backend']}"
+    space = f"{model['space']} of " if len(model["spaces"]) > 1 else ""
+    title = f"Memory of {space}{model['module']} on {model['backend']}"
     facts = facts_list(_facts(model))
     table = data_table("buffers that are alive", _columns(model))
     body = facts + _verdict(model) + _BODY + table + notes_list(model["assumptions"])
@@ -44,10 +45,12 @@ def memory_page(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> 
 
 def _verdict(model: dict[str, Any]) -> str:
     """Whether it fits, or why nothing is said of that; nothing without a limit."""
-    fit = model["fit"]
-    if fit is None:
-        doubt = model["no_verdict"]
-        return f'<p class="doubt">{as_html(doubt)}</p>\n' if doubt else ""
+    if doubt := model["no_verdict"]:
+        return f'<p class="doubt">{as_html(doubt)}</p>\n'
+    return "".join(map(_fit, model["fits"]))
+
+
+def _fit(fit: dict[str, Any]) -> str:
     text = fit["message"] or (
         f"fits: {human_bytes(fit['needed'])} of {human_bytes(fit['limit'])} ({fit['limit_source']})"
     )
@@ -67,6 +70,14 @@ def _facts(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "constants", human_bytes(statistics["constant"])
     yield "fragmentation", human_bytes(statistics["fragmentation"])
     yield "peak", human_bytes(model["peak"])
+    for use in model["spaces"][1:]:
+        traffic = use["traffic"]
+        yield use["name"], human_bytes(use["needed"])
+        yield (
+            f"moved to, from {use['name']}",
+            f"{human_bytes(traffic['bytes_in'])}, {human_bytes(traffic['bytes_out'])}",
+        )
+        yield f"read in {use['name']}", f"{traffic['read_share']:.1%}"
     yield "order", model["order"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from hloopt.memory.limit import needed_bytes
 from hloopt.memory.model import LiveBuffer, MemoryReport, PeakInstruction
 from hloopt.memory.places import PlacedBuffer
 from hloopt.memory.statistics import MemoryStatistics
@@ -18,7 +19,9 @@ def memory_to_json(report: MemoryReport, stacks: StackTable | None = None) -> di
     buffers refer to, of a table that may be shared.
     """
     stacks = stacks or StackTable()
-    result = asdict(replace(report, live_at_peak=[], peak_instruction=None))
+    result = asdict(replace(report, live_at_peak=[], peak_instruction=None, spaces=[], apart=frozenset()))
+    del result["apart"]
+    result["spaces"] = spaces_to_json(report)
     result["live_at_peak"] = [buffer_to_json(buffer, stacks) for buffer in report.live_at_peak]
     result["stacks"] = stacks.stacks
     peak = report.peak_instruction
@@ -34,6 +37,20 @@ def memory_to_json(report: MemoryReport, stacks: StackTable | None = None) -> di
         if part is not None:
             allocation["parameter"] = {"number": part[0], "index": list(part[1])}
     return result
+
+
+def spaces_to_json(report: MemoryReport) -> list[dict[str, Any]]:
+    """Each memory space in which anything lies; `traffic` null where that is one only."""
+    return [
+        {
+            "number": use.number,
+            "name": use.name,
+            "needed": needed_bytes(use.statistics),
+            "statistics": statistics_to_json(use.statistics),
+            "traffic": None if use.traffic is None else asdict(use.traffic),
+        }
+        for use in report.spaces
+    ]
 
 
 def buffer_to_json(buffer: LiveBuffer | PlacedBuffer, stacks: StackTable) -> dict[str, Any]:

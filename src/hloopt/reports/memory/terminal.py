@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted
+from hloopt.memory.limit import needed_bytes
 from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes
 from hloopt.reports.console.footnotes import print_footnote
@@ -52,10 +53,14 @@ def render_memory(
 
     width = page_width(console)
     where = f" on {report.backend}, order: {report.order}"
-    title = Text.assemble("Memory of ", (report.module, "bold"), where)
+    space = f"{report.space} of " if len(report.spaces) > 1 else ""
+    title = Text.assemble(f"Memory of {space}", (report.module, "bold"), where)
     console.print(title, width=width)
     render_notices(report.notices, console, width)
     console.print(_summary(report), width=width)
+    if len(report.spaces) > 1:
+        console.print()
+        console.print(_space_table(report), width=width)
     if report.peak_instruction is not None:
         console.print(_peak_place(report.peak_instruction, width))
         console.print()
@@ -106,6 +111,26 @@ def _host_rows(host: MemorySizes) -> list[tuple[str, int]]:
         ("temporaries", host.temp),
     ]
     return [row for row in rows if row[1]]
+
+
+def _space_table(report: MemoryReport) -> ReportTable:
+    """What each memory space holds, what moves to and from it, and what is read there."""
+    from hloopt.reports.console.table import ReportTable
+
+    table = ReportTable()
+    table.add_column("memory space", style="bold")
+    for name in ("needed", "peak", "moved in", "moved out", "read", "share"):
+        table.add_column(name, justify="right", stays=name == "needed")
+    for use in report.spaces:
+        traffic = use.traffic
+        row = ["", "", "", ""]
+        if traffic is not None:
+            row = [human_bytes(traffic.bytes_in), human_bytes(traffic.bytes_out)]
+            row += [human_bytes(traffic.read), f"{traffic.read_share:.1%}"]
+        needed, peak = needed_bytes(use.statistics), use.statistics.peak_memory
+        number = f" S({use.number})" if use.number else ""
+        table.add_row(f"{use.name}{number}", human_bytes(needed), human_bytes(peak), *row)
+    return table
 
 
 def _peak_place(peak: PeakInstruction, width: int) -> Text:
