@@ -94,10 +94,10 @@ body { q = (s32[], f32[100]) parameter(0)
 def test_the_peak_is_that_of_the_memory_space_that_needs_most() -> None:
     report = report_on(
         "a = f32[100] parameter(0)",
-        "b = f32[300]{0:S(1)} concatenate(a, a, a), dimensions={0}",
+        "b = f32[300]{0:S(5)} concatenate(a, a, a), dimensions={0}",
         "c = f32[50] slice(b), slice={[0:50]}",
         "d = f32[150] concatenate(c, a), dimensions={0}",
-        "e = f32[150]{0:S(1)} copy(d)",
+        "e = f32[150]{0:S(5)} copy(d)",
         "f = f32[1] slice(e), slice={[0:1]}",
     )
     assert report.peak_instruction is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.memory.backends import BACKENDS, CPU, GPU, Backend, backend_of, common_backend
+from hloopt.memory.backends import BACKENDS, CPU, GPU, TPU, Backend, backend_of, common_backend
 from hloopt.text import parse_module
 
 
@@ -48,4 +48,4 @@ def test_one_version_that_tells_is_enough() -> None:
 
 
 def test_backends_are_known_by_name() -> None:
-    assert BACKENDS == {"cpu": CPU, "gpu": GPU}
+    assert BACKENDS == {"cpu": CPU, "gpu": GPU, "tpu": TPU}

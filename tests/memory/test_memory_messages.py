@@ -88,7 +88,7 @@ def test_why_idle_buffers_are_not_computed_again(made_by: str, reason: str) -> N
         (
             module_text(
                 "a = f32[100] parameter(0)",
-                "s = f32[100]{0:S(1)} copy(a)",
+                "s = f32[100]{0:S(5)} copy(a)",
                 "n = f32[100] negate(s)",
                 "b = f32[100] copy(n)",
                 "c = f32[100] add(b, n)",

@@ -74,7 +74,7 @@ def _parse_limits(
     "limits",
     callback=_parse_limits,
     multiple=True,
-    metavar="[SPACE=]80GiB",
+    metavar="80GiB",
     help="the memory there is, or that of a memory space: VMEM=64MiB; exit 1 if a module needs "
     "more, 2 if there is no verdict",
 )

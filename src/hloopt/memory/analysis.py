@@ -98,8 +98,7 @@ class MemoryAnalysis:
             order=SCHEDULE if self.schedule is None else self._order(self.schedule),
             statistics=statistics,
             allocations=[
-                self._summary(index, allocation)
-                for index, allocation in self.allocations.items()
+                self._summary(index, allocation) for index, allocation in self.allocations.items()
             ],
             peak_instruction=self._peak_instruction() if statistics.peak_memory else None,
             live_at_peak=self._live_at_peak(),

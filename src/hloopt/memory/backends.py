@@ -15,7 +15,6 @@ from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemor
 from hloopt.memory.gpu.rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
 
-
 _VMEM = 1
 _SMEM = 2
 

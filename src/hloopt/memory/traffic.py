@@ -12,9 +12,7 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.sizes import slot_bytes
 
-_MOVING = frozenset(
-    (Opcode.COPY, Opcode.COPY_START, Opcode.SLICE, Opcode.DYNAMIC_SLICE)
-)
+_MOVING = frozenset((Opcode.COPY, Opcode.COPY_START, Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 """Operations that leave what they read as it is, elsewhere."""
 
 
@@ -97,9 +95,7 @@ def _reads(instruction: Instruction, costs: CostAnalysis) -> Iterator[tuple[Shap
             yield operand.shape, size
 
 
-def _traffic(
-    space: int, moved: dict[tuple[int, int], list[int]], read: int, total: int
-) -> Traffic:
+def _traffic(space: int, moved: dict[tuple[int, int], list[int]], read: int, total: int) -> Traffic:
     arriving = [numbers for (_, to), numbers in moved.items() if to == space]
     leaving = [numbers for (source, _), numbers in moved.items() if source == space]
     return Traffic(

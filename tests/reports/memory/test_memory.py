@@ -180,7 +180,7 @@ def findings(limit: int | None, *, wants_advice: bool | None = None) -> MemoryFi
     return MemoryFindings.of(
         parse_module(TEXT),
         load_target("h100_sxm"),
-        limit=None if limit is None else MemoryLimit(limit, "--limit"),
+        limits=[] if limit is None else [MemoryLimit(limit, "--limit")],
         wants_advice=wants_advice,
     )
 
@@ -235,7 +235,7 @@ ENTRY e {
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_advice_fits_the_console(width: int) -> None:
     target, limit = load_target("h100_sxm"), MemoryLimit(2000, "--limit")
-    advice = MemoryFindings.of(parse_module(HELP), target, limit=limit).advice
+    advice = MemoryFindings.of(parse_module(HELP), target, limits=[limit]).advice
     assert advice is not None
     page = on_console(lambda console: render_advice(advice, console, 5), width)
     assert max(map(len, page.splitlines())) <= width
@@ -270,10 +270,10 @@ def test_the_json_model_keeps_its_names() -> None:
     assert found.model is model  # made once, for a page and JSON
     assert json.loads(json.dumps(model)) == json.loads(json.dumps(model, default=list))
     assert list(model) == [
-        *("module", "backend", "order", "statistics", "allocations", "peak_instruction"),
-        *("live_at_peak", "timeline", "assumptions", "notices", "doubts", "stacks"),
-        *("peak", "throughout", "positions", "instructions", "buffers", "stage", "fit"),
-        *("no_verdict", "advice"),
+        *("module", "backend", "order", "space", "statistics", "allocations"),
+        *("peak_instruction", "live_at_peak", "timeline", "spaces", "assumptions", "notices"),
+        *("doubts", "stacks", "peak", "throughout", "positions", "instructions", "buffers"),
+        *("stage", "fit", "fits", "move_times", "no_verdict", "advice"),
     ]
     assert keys(model["buffers"]) == [
         {
@@ -284,7 +284,7 @@ def test_the_json_model_keeps_its_names() -> None:
         }
     ]
     assert keys(model["fit"]) == {
-        **{"needed": "int", "limit": "int", "limit_source": "str", "fits": "bool"},
+        **{"space": "int", "needed": "int", "limit": "int", "limit_source": "str", "fits": "bool"},
         "message": "str",
     }
     assert list(model["advice"]) == [

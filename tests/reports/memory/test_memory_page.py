@@ -23,8 +23,8 @@ TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 
 
 def model_of(text: str, limit: int | None = None) -> dict[str, Any]:
-    memory = None if limit is None else MemoryLimit(limit, "--limit")
-    return MemoryFindings.of(parse_module(text), load_target("h100_sxm"), limit=memory).model
+    limits = [] if limit is None else [MemoryLimit(limit, "--limit")]
+    return MemoryFindings.of(parse_module(text), load_target("h100_sxm"), limits=limits).model
 
 
 def check(model: dict[str, Any], data: dict[str, Any]) -> None:

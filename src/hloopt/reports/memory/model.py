@@ -59,7 +59,7 @@ class MemoryFindings:
         """Analyze a module and look at one memory space.
 
         Times of advice are those of `target`, times of moves those of `cost_model`; without them
-        there are none. `wants_advice` None stands for: if it does not fit. Near-linear in the module.
+        there are none. `wants_advice` None stands for: if it does not fit. Near-linear.
         """
         with collector_paused():
             prepared, analysis, report = _measure(module, backend, space)
@@ -71,7 +71,8 @@ class MemoryFindings:
         if wants_advice and not space:
             from hloopt.memory.advice import advise
 
-            found.advice = advise(analysis, report, target, found.limit and found.limit.size)
+            limit = None if found.limit is None else found.limit.size
+            found.advice = advise(analysis, report, target, limit)
         if cost_model is not None and len(report.spaces) > 1:
             from hloopt.reports.memory.move_times import move_times
 

@@ -19,7 +19,7 @@ def memory_to_json(report: MemoryReport, stacks: StackTable | None = None) -> di
     buffers refer to, of a table that may be shared.
     """
     stacks = stacks or StackTable()
-    result = asdict(replace(report, live_at_peak=[], peak_instruction=None, spaces=[], apart=frozenset()))
+    result = asdict(replace(report, live_at_peak=[], peak_instruction=None, spaces=[]))
     del result["apart"]
     result["spaces"] = spaces_to_json(report)
     result["live_at_peak"] = [buffer_to_json(buffer, stacks) for buffer in report.live_at_peak]
