@@ -75,7 +75,6 @@ def test_every_report_says_that_a_module_is_not_partitioned(
     [
         pytest.param(_WHOLE, "the module is not partitioned over its 4 devices", id="whole"),
         pytest.param(_SPACES, "its memory spaces are not modelled", id="spaces"),
-        pytest.param(_TILED, "the tiles of its layouts are not padded", id="tiles"),
     ],
 )
 def test_there_is_no_verdict_against_a_limit(
@@ -126,6 +125,20 @@ def test_times_and_bytes_before_fusion_are_called_so(
         assert main([*command, write(text)]) == 0
         out = _joined(capsys.readouterr().out)
         assert ("not fused (%q could be fused into %s)" in out) is is_said
+
+
+def test_tiles_are_padded_for_tpu_and_give_no_verdict_for_others(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(_TILED)
+    assert main(["memory", path, "--limit", "1GiB", "--backend", "cpu"]) == 2
+    out = _joined(capsys.readouterr().out)
+    assert "layouts have tiles (%p), which are not padded: sizes are too small" in out
+    assert "the tiles of its layouts are not padded" in out
+    assert main(["memory", path, "--limit", "1GiB"]) == 0
+    out = _joined(capsys.readouterr().out)
+    assert "arguments 4.0 KiB" in out
+    assert "not padded" not in out
 
 
 def test_one_device_gets_a_verdict(write: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,8 @@ class BufferAssignment:
         """
         flow = Dataflow.of(module)
         schedule = FlatSchedule.of(module, orders)
-        return cls._of(flow, schedule, Buffers.of(flow, backend.colors), backend)
+        buffers = Buffers.of(flow, backend.colors, size_rule=backend.size_rule)
+        return cls._of(flow, schedule, buffers, backend)
 
     @classmethod
     def _of(
@@ -63,7 +64,9 @@ class BufferAssignment:
 
         Raises HloVerifyError for an alias of what does not exist.
         """
-        buffers = Buffers.of(self.flow, self.backend.colors, aliases=aliases)
+        buffers = Buffers.of(
+            self.flow, self.backend.colors, aliases=aliases, size_rule=self.backend.size_rule
+        )
         return self._of(self.flow, self.schedule, buffers, self.backend)
 
     def counts_in(self, color: int, space: int) -> bool:

@@ -9,11 +9,14 @@ from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir import Instruction, Module
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.ir.shapes.tiling import tiled_shape_bytes
 from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu.rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
+from hloopt.memory.sizes import SizeRule
 
 _VMEM = 1
 _SMEM = 2
@@ -28,6 +31,7 @@ class Backend:
     """Bytes: where temporaries may begin."""
     spaces: Mapping[int, str]
     """The names of its memory spaces `S(n)`; 0 is main memory."""
+    size_rule: SizeRule = shape_bytes
     apart: frozenset[int] = frozenset()
     """Memory spaces that do not count in main memory. XLA:CPU and XLA:GPU count all in their peak,
     host memory too."""
@@ -42,6 +46,11 @@ class Backend:
     not as one that it reads: what it printed does not show the order of its lists."""
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
     """The order it makes of that which a memory scheduler found."""
+
+    @property
+    def pads_tiles(self) -> bool:
+        """Whether tiles of layouts pad arrays."""
+        return self.size_rule is tiled_shape_bytes
 
     def space_name(self, space: int) -> str:
         """The name of a memory space; `S(n)` of one it does not have."""
@@ -82,6 +91,7 @@ GPU = gpu_backend(GpuMemoryFlags())
 TPU = Backend(
     "tpu",
     alignment=512,
+    size_rule=tiled_shape_bytes,
     spaces={0: "HBM", _VMEM: "VMEM", _SMEM: "SMEM", HOST_MEMORY_SPACE: "host"},
     apart=frozenset((_VMEM, _SMEM, HOST_MEMORY_SPACE)),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from hloopt.analysis.dataflow.slots import Index, slots_of
@@ -22,7 +23,11 @@ def unpadded_bytes(shape: Shape, index: Index) -> int:
     return shape_bytes(shape)
 
 
+SizeRule = Callable[[Shape], int]
+"""The bytes of the buffer of a shape by a backend: of a tuple its table of pointers."""
+
+
 @lru_cache(maxsize=1 << 16)
-def slot_bytes(shape: Shape) -> tuple[int, ...]:
-    """The bytes of each slot of a shape. O(number of subshapes), once per shape."""
-    return tuple(map(shape_bytes, slots_of(shape).parts))
+def slot_bytes(shape: Shape, rule: SizeRule = shape_bytes) -> tuple[int, ...]:
+    """The bytes of each slot of a shape. O(number of subshapes), once per shape and rule."""
+    return tuple(map(rule, slots_of(shape).parts))

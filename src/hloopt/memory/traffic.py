@@ -10,7 +10,6 @@ from hloopt.analysis.cost.runs import RUNNING, count_runs
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.assignment import BufferAssignment
-from hloopt.memory.sizes import slot_bytes
 
 _MOVING = frozenset((Opcode.COPY, Opcode.COPY_START, Opcode.SLICE, Opcode.DYNAMIC_SLICE))
 """Operations that leave what they read as it is, elsewhere."""
@@ -40,8 +39,8 @@ class Move:
     """A copy-start, or a copy, slice or dynamic-slice, which an async-start may wrap."""
     source: int
     destination: int
-    size: int
-    """Bytes that arrive."""
+    shape: Shape
+    """The array that arrives."""
 
 
 def move_of(instruction: Instruction) -> Move | None:
@@ -56,12 +55,7 @@ def move_of(instruction: Instruction) -> Move | None:
     source, destination = operand.layout.memory_space, result.layout.memory_space
     if source == destination:
         return None
-    return Move(instruction, source, destination, slot_bytes(result)[0])
-
-
-def moves_in(assignment: BufferAssignment) -> Iterator[Move]:
-    """The moves of a module in the order of its schedule. O(instructions)."""
-    return filter(None, map(move_of, assignment.schedule.steps))
+    return Move(instruction, source, destination, result)
 
 
 def traffic_of(assignment: BufferAssignment) -> dict[int, Traffic]:
@@ -78,7 +72,7 @@ def traffic_of(assignment: BufferAssignment) -> dict[int, Traffic]:
         if move is not None:
             numbers = moved.setdefault((move.source, move.destination), [0, 0])
             numbers[0] += times
-            numbers[1] += move.size * times
+            numbers[1] += assignment.backend.size_rule(move.shape) * times
         elif instruction.opcode not in RUNNING:
             for shape, size in _reads(instruction, costs):
                 space = shape.layout.memory_space

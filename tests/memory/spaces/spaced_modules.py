@@ -29,7 +29,8 @@ def without_spaces(text: str) -> str:
     return re.sub(r"S\(\d\)", "", text).replace("{:}", "")
 
 
-def _module(name: str, entry: str, before: str = "", header: str = "") -> str:
+def module_of(name: str, entry: str, before: str = "", header: str = "") -> str:
+    """A scheduled module with an entry of these lines, laid out."""
     lines = "\n".join(f"  {line.strip()}" for line in entry.strip().splitlines())
     return laid_out(
         f"HloModule {name}, is_scheduled=true{header}\n{before}\nENTRY main {{\n{lines}\n}}\n"
@@ -51,7 +52,7 @@ add {
 
 def _loop(name: str, body: str, state: str, init: str, trips: int = 4) -> str:
     lines = "\n".join(f"  {line.strip()}" for line in body.strip().splitlines())
-    return _module(
+    return module_of(
         name,
         init,
         f"""
@@ -71,7 +72,7 @@ cond {{
 
 
 _PREFETCHES = {
-    f"prefetch_{count}": _module(
+    f"prefetch_{count}": module_of(
         f"prefetch_{count}",
         "\n".join(
             [
@@ -94,7 +95,7 @@ _PREFETCHES = {
     for count in (1, 2, 3, 5, 8)
 }
 _CHAINS = {
-    f"chain_{count}": _module(
+    f"chain_{count}": module_of(
         f"chain_{count}",
         "\n".join(
             [
@@ -108,7 +109,7 @@ _CHAINS = {
     for count in (1, 2, 4, 7)
 }
 _TREES = {
-    f"tree_{width}": _module(
+    f"tree_{width}": module_of(
         f"tree_{width}",
         "\n".join(
             [
@@ -125,7 +126,7 @@ _TREES = {
     for width in (2, 3, 6)
 }
 _SINGLE = {
-    "eviction": _module(
+    "eviction": module_of(
         "eviction",
         f"""p = {A} parameter(0)
         x = {V} exponential(p)
@@ -134,7 +135,7 @@ _SINGLE = {
         f = {A} copy-done(e)
         ROOT r = {A} add(f, y)""",
     ),
-    "eviction_and_prefetch": _module(
+    "eviction_and_prefetch": module_of(
         "eviction_and_prefetch",
         f"""p = {A} parameter(0)
         x = {V} exponential(p)
@@ -146,32 +147,32 @@ _SINGLE = {
         g = {V} copy-done(b)
         ROOT r = {A} add(g, v)""",
     ),
-    "argument_in_vmem": _module(
+    "argument_in_vmem": module_of(
         "argument_in_vmem",
         f"""p = {V} parameter(0)
         x = {A} exponential(p)
         ROOT r = {A} tanh(x)""",
     ),
-    "result_in_vmem": _module(
+    "result_in_vmem": module_of(
         "result_in_vmem",
         f"""p = {A} parameter(0)
         x = {A} exponential(p)
         ROOT r = {V} tanh(x)""",
     ),
-    "donated_in_vmem": _module(
+    "donated_in_vmem": module_of(
         "donated_in_vmem",
         f"""p = {V} parameter(0)
         ROOT r = {V} tanh(p)""",
         header=", input_output_alias={ {}: (0, {}, may-alias) }",
     ),
-    "constant_in_vmem": _module(
+    "constant_in_vmem": module_of(
         "constant_in_vmem",
         f"""p = {A} parameter(0)
         c = f32[]@2 constant(3)
         b = {V} broadcast(c), dimensions={{}}
         ROOT r = {A} add(p, b)""",
     ),
-    "scalars_in_smem": _module(
+    "scalars_in_smem": module_of(
         "scalars_in_smem",
         f"""p = {A} parameter(0)
         n = s32[8]@2 parameter(1)
@@ -181,7 +182,7 @@ _SINGLE = {
         z = s32[] constant(0)
         ROOT r = f32[1,256]@ dynamic-slice(p, i, z), dynamic_slice_sizes={{1,256}}""",
     ),
-    "on_host": _module(
+    "on_host": module_of(
         "on_host",
         f"""p = f32[128,256]@5 parameter(0)
         s = ({A}, f32[128,256]@5, u32[]@2) copy-start(p)
@@ -189,7 +190,7 @@ _SINGLE = {
         x = {V} exponential(d)
         ROOT r = {A} tanh(x)""",
     ),
-    "to_host": _module(
+    "to_host": module_of(
         "to_host",
         f"""p = {A} parameter(0)
         x = {A} exponential(p)
@@ -198,7 +199,7 @@ _SINGLE = {
         d = f32[128,256]@5 copy-done(s)
         ROOT r = ({A}, f32[128,256]@5) tuple(y, d)""",
     ),
-    "sliced_prefetch": _module(
+    "sliced_prefetch": module_of(
         "sliced_prefetch",
         f"""p = {A} parameter(0)
         s = (({A}), f32[64,256]@1, u32[]@2) slice-start(p), slice={{[0:64], [0:256]}}
@@ -207,13 +208,13 @@ _SINGLE = {
         y = f32[64,256]@ slice(x), slice={{[0:64], [0:256]}}
         ROOT r = f32[64,256]@ add(y, d)""",
     ),
-    "synchronous_slice": _module(
+    "synchronous_slice": module_of(
         "synchronous_slice",
         f"""p = {A} parameter(0)
         s = f32[64,256]@1 slice(p), slice={{[64:128], [0:256]}}
         ROOT r = f32[64,256]@ negate(s)""",
     ),
-    "update_in_vmem": _module(
+    "update_in_vmem": module_of(
         "update_in_vmem",
         f"""p = {A} parameter(0)
         u = f32[1,256]@ parameter(1)
@@ -264,7 +265,7 @@ _SINGLE = {
         o = {V} get-tuple-element(loop), index=1
         ROOT out = {A} copy(o)""",
     ),
-    "conditional": _module(
+    "conditional": module_of(
         "conditional",
         f"""c = pred[] parameter(0)
         p = {A} parameter(1)
@@ -284,7 +285,7 @@ no {{
 }}
 """,
     ),
-    "fusion": _module(
+    "fusion": module_of(
         "fusion",
         f"""p = {A} parameter(0)
         x = {V} exponential(p)
@@ -299,7 +300,7 @@ fused {{
 }}
 """,
     ),
-    "reduction": _module(
+    "reduction": module_of(
         "reduction",
         f"""p = {A} parameter(0)
         z = f32[] constant(0)
@@ -308,7 +309,7 @@ fused {{
         ROOT r = f32[128]@ sqrt(s)""",
         _ADD,
     ),
-    "tuple_of_both": _module(
+    "tuple_of_both": module_of(
         "tuple_of_both",
         f"""p = {A} parameter(0)
         x = {V} exponential(p)
@@ -319,7 +320,7 @@ fused {{
         b = {A} get-tuple-element(o), index=1
         ROOT r = {A} add(a, b)""",
     ),
-    "all_reduce": _module(
+    "all_reduce": module_of(
         "all_reduce",
         f"""p = {A} parameter(0)
         x = {V} exponential(p)
@@ -328,7 +329,7 @@ fused {{
         _ADD,
         ", replica_count=2",
     ),
-    "empty_in_vmem": _module(
+    "empty_in_vmem": module_of(
         "empty_in_vmem",
         f"""p = {A} parameter(0)
         e = f32[0,256]@1 slice(p), slice={{[0:0], [0:256]}}
@@ -336,7 +337,7 @@ fused {{
         x = {V} exponential(p)
         ROOT r = ({A}, f32[0,256]@1) tuple(x, n)""".replace(f"({A}, f32", f"({V}, f32"),
     ),
-    "bytes_in_vmem": _module(
+    "bytes_in_vmem": module_of(
         "bytes_in_vmem",
         """p = u8[33,130]@ parameter(0)
         x = u8[33,130]@1 add(p, p)

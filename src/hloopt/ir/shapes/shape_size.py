@@ -13,21 +13,31 @@ def shape_bytes(shape: Shape) -> int:
 
     Dynamic dimensions count with their bound and four bytes of metadata each; elements narrower
     than a byte take one, unless the layout packs them (`E(n)`). Tiles add no padding, as on CPU
-    and GPU.
+    and GPU; `tiling.tiled_shape_bytes` pads.
     """
     if shape.element_type is None:
         return POINTER_BYTES * len(shape.elements)
     if not shape.is_array:
         return 0 if shape.is_token else POINTER_BYTES
-    size = data_bytes(shape)
-    return size + _DYNAMIC_SIZE_BYTES * shape.rank if shape.is_dynamic else size
+    return data_bytes(shape) + dynamic_size_bytes(shape)
 
 
 def data_bytes(array: Shape) -> int:
     """Bytes of an array's elements, dynamic dimensions at their bounds; 0 for other shapes."""
     if array.element_type is None or not array.is_array:
         return 0
-    count = array.element_count()
+    return element_bytes(array, array.element_count())
+
+
+def element_bytes(array: Shape, count: int) -> int:
+    """Bytes of so many elements as an array has them; 0 for other shapes."""
+    if array.element_type is None or not array.is_array:
+        return 0
     if array.layout.element_bits:
         return (count * array.layout.element_bits + 7) // 8
     return count * array.element_type.bytes
+
+
+def dynamic_size_bytes(array: Shape) -> int:
+    """Bytes that store the sizes of dynamic dimensions behind the data; 0 without any."""
+    return _DYNAMIC_SIZE_BYTES * array.rank if array.is_dynamic else 0

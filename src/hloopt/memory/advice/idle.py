@@ -107,7 +107,8 @@ class IdleBuffers:
             return _OPERANDS_GONE
         extra = 0
         if instruction.shape.is_tuple:
-            extra = sum(slot_bytes(instruction.shape)) - self.analysis.value_size(gap.value)
+            sizes = slot_bytes(instruction.shape, self.analysis.assignment.backend.size_rule)
+            extra = sum(sizes) - self.analysis.value_size(gap.value)
         price = self._effort(instruction) / place.size
         if self._is_unread(instruction, gap):
             price = 0.0

@@ -61,6 +61,6 @@ def render_findings(
 def _moves(space: str, times: MoveTimes) -> str:
     moves = counted(times.moves, "asynchronous move")
     return (
-        f"{moves} to and from {space}: {human_seconds(times.total)}, of which the schedule hides "
-        f"{times.hidden_share:.1%}, exposed {human_seconds(times.exposed)}"
+        f"{moves} to and from {space}: {human_seconds(times.seconds)}, of which the schedule hides "
+        f"{times.hidden_share:.1%}, exposed {human_seconds(times.exposed_seconds)}"
     )

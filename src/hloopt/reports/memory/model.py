@@ -97,7 +97,12 @@ class MemoryFindings:
         limit."""
         if not self.limits or self.fits:
             return None
-        against = " and ".join(f"{human_bytes(each.size)} ({each.source})" for each in self.limits)
+        name = self.analysis.assignment.backend.space_name
+        is_one = len(self.limits) == 1
+        against = " and ".join(
+            f"{'' if is_one else name(each.space) + ' '}{human_bytes(each.size)} ({each.source})"
+            for each in self.limits
+        )
         return f"no verdict against {against}: {'; '.join(self.report.doubts)}"
 
     def placed(self) -> list[PlacedBuffer]:

@@ -13,18 +13,18 @@ from hloopt.reports.schedule.run import ScheduleSettings, cycle_unit, run_module
 
 @dataclass(frozen=True, slots=True)
 class MoveTimes:
-    """The asynchronous moves to and from a memory space in one run of the module. Seconds."""
+    """The asynchronous moves to and from a memory space in one run of the module."""
 
     moves: int
-    total: float
+    seconds: float
     """From start to done, where nothing slows them down."""
-    exposed: float
+    exposed_seconds: float
     """The part of it in which nothing else runs."""
 
     @property
     def hidden_share(self) -> float:
         """The part that other work hides, from 0 to 1."""
-        return 1 - self.exposed / self.total if self.total else 0.0
+        return 1 - self.exposed_seconds / self.seconds if self.seconds else 0.0
 
 
 def move_times(module: Module, cost_model: CostModelChoice, space: int) -> MoveTimes | None:
