@@ -17,6 +17,7 @@ from hloopt.memory.backends import CPU, GPU, TPU, backend_of, common_backend
 from hloopt.memory.model import MemoryReport
 from hloopt.memory.places import placed_buffers
 from hloopt.memory.statistics import is_set_aside
+from hloopt.text import parse_module
 from memory_lib.overlaps import overlaps
 
 HBM, VMEM, SMEM, HOST = 0, 1, 2, 5
@@ -24,7 +25,7 @@ EACH = pytest.mark.parametrize("name", MODULES)
 
 
 def analysis_of(text: str, space: int = 0) -> MemoryAnalysis:
-    return MemoryAnalysis.of(parsemodule_of(text), space=space)
+    return MemoryAnalysis.of(parse_module(text), space=space)
 
 
 def report_of(name: str, space: int = 0) -> MemoryReport:
@@ -33,7 +34,7 @@ def report_of(name: str, space: int = 0) -> MemoryReport:
 
 def test_there_are_as_many_programs_as_the_laws_are_said_to_hold_for() -> None:
     assert len(MODULES) >= 30
-    assert all(backend_of(parsemodule_of(text)) is TPU for text in MODULES.values())
+    assert all(backend_of(parse_module(text)) is TPU for text in MODULES.values())
 
 
 @EACH
@@ -166,9 +167,9 @@ def test_a_copy_within_one_memory_is_no_move() -> None:
 def test_the_host_memory_of_a_tpu_is_apart_and_that_of_others_counts() -> None:
     text = MODULES["to_host"]
     cpu_text = re.sub(r"T\([\d,]+\)|S\([12]\)", "", text).replace(":}", "}").replace("{}", "")
-    assert backend_of(parsemodule_of(cpu_text)) is CPU
+    assert backend_of(parse_module(cpu_text)) is CPU
     host = 128 * 256 * 4
-    with_it = MemoryAnalysis.of(parsemodule_of(cpu_text), backend=CPU)
+    with_it = MemoryAnalysis.of(parse_module(cpu_text), backend=CPU)
     assert [use.name for use in with_it.report().spaces] == ["main", "host"]
     assert with_it.report().peak - report_of("to_host").peak == host + 4  # and the context
     assert with_it.in_space(HOST).report().peak == host
@@ -192,7 +193,7 @@ def test_tiles_and_memory_spaces_tell_of_tpu_where_nothing_tells_of_gpu() -> Non
     host = plain.replace("{0}", "{0:S(5)}")
     of_gpu = vmem.replace("m\n", 'm, frontend_attributes={fingerprint_before_lhs="1"}\n', 1)
     texts = (plain, tiled, vmem, host, of_gpu)
-    modules = [parsemodule_of(text) for text in texts]
+    modules = [parse_module(text) for text in texts]
     assert [backend_of(module) for module in modules] == [CPU, TPU, TPU, CPU, GPU]
     assert common_backend(modules[:2]) is TPU
     assert common_backend(modules) is GPU

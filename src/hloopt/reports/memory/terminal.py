@@ -114,7 +114,7 @@ def _host_rows(host: MemorySizes) -> list[tuple[str, int]]:
 
 
 def _space_table(report: MemoryReport) -> ReportTable:
-    """What each memory space holds, what moves to and from it, and what is read there."""
+    """The bytes that each memory space holds, that move to and from it, and that are read there."""
     from hloopt.reports.console.table import ReportTable
 
     table = ReportTable()
