@@ -22,7 +22,7 @@ memory_source: measured
 def test_every_target_names_its_sources(name: str) -> None:
     target = load_target(name)
     assert target.name == name
-    assert len(target.sources) == 2 + bool(target.vector)
+    assert len(target.sources) == 2 + bool(target.vector) + bool(target.spaces)
     assert all(len(source) > 20 for source in target.sources)
     assert all(link.bandwidth > 1e9 and link.source for link in target.links)
     assert 1e11 < target.memory_bandwidth < 1e14
@@ -137,3 +137,13 @@ def test_a_mistake_in_a_file_is_named(tmp_path: Path, old: str, new: str, messag
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HloError, match="cannot read"):
         load_target(str(tmp_path / "none.yaml"))
+
+
+def test_other_memories_of_a_target_have_sizes(tmp_path: Path) -> None:
+    assert load_target("tpu_v5e").spaces == {"VMEM": 128 << 20, "SMEM": 1 << 20}
+    assert load_target("tpu_v5p").spaces["VMEM"] == 64 << 20
+    assert load_target("h100_sxm").spaces == {}
+    path = tmp_path / "mine.yaml"
+    path.write_text(WHOLE + "memory_spaces_mebibytes: {VMAM: 128}\n", encoding="utf-8")
+    with pytest.raises(HloError, match="memory_spaces_mebibytes has no 'VMAM'"):
+        load_target(str(path))

@@ -186,7 +186,12 @@ def _analyze(path: str, options: dict[str, Any]) -> MemoryFindings:
     target = None if name is None else load_target(name)
     module = load(path)
     backend = _backend(options) or backend_of(module)
-    limits = {} if target is None else {0: MemoryLimit(target.memory_size, target.title)}
+    limits = {}
+    if target is not None:
+        limits[0] = MemoryLimit(target.memory_size, target.title)
+        for space, space_name in backend.spaces.items():
+            if space_name in target.spaces:
+                limits[space] = MemoryLimit(target.spaces[space_name], target.title, space)
     for space_name, size in options["limits"].items():
         space = backend.space_named(space_name) if space_name else 0
         limits[space] = MemoryLimit(size, "--limit", space)

@@ -28,6 +28,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
         "vector_flops_per_second": dict(target.vector),
         "memory_bytes": target.memory_size,
         "memory_bytes_per_second": target.memory_bandwidth,
+        "memory_spaces_bytes": dict(target.spaces),
         "links": [
             {"name": link.name, "bytes_per_second": link.bandwidth, "source": link.source}
             for link in target.links
@@ -107,6 +108,8 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
             yield f"{kind} {name}", human_rate(rate, "flop/s")
     yield "memory", human_bytes(target.memory_size)
     yield "memory bandwidth", human_rate(target.memory_bandwidth, "B/s")
+    for name, size in target.spaces.items():
+        yield f"memory {name}", human_bytes(size)
     for link in target.links:
         yield f"link {link.name}", human_rate(link.bandwidth, "B/s")
     if target.native_types is not None:

@@ -16,7 +16,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.simulation.clock import Clock, SharedClock
 from hloopt.simulation.operations import Operation
-from hloopt.simulation.streams import Streams
+from hloopt.simulation.streams import SLICES, Streams
 
 Loops: TypeAlias = Literal["trips", "once", "cost"]
 """The time a loop takes: all its trips, one trip, or what the model says of the instruction, as in
@@ -241,8 +241,11 @@ class _Simulator:
         return self.result.loops != "cost" and self.streams.is_synchronous(instruction)
 
     def _operation(self, run: ComputationRun, start: Instruction, done: Instruction) -> Operation:
-        time = self._counted(run, start, self.result.model.edge_time(start, done))
-        return Operation(start, done, self.streams.of(start), time.cycles, origin=time.origin)
+        stream, model = self.streams.of(start), self.result.model
+        # Models, as XLA's schedulers, know no latency between the two halves of a slice.
+        time = model.whole_time(start) if stream is SLICES else model.edge_time(start, done)
+        time = self._counted(run, start, time)
+        return Operation(start, done, stream, time.cycles, origin=time.origin)
 
     def _synchronous_operation(self, run: ComputationRun, start: Instruction) -> Operation:
         ends = filter(is_gpu_end, start.users if is_gpu_begin(start) else ())

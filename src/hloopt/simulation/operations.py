@@ -22,6 +22,8 @@ class Stream(NamedTuple):
     """The number of operations it runs at the same time; None: as many as are started."""
 
 
+_PARTIAL = (Opcode.FUSION, Opcode.SLICE, Opcode.DYNAMIC_SLICE)
+"""Operations that may read a part of an operand only."""
 SYNCHRONOUS = Stream("synchronous", None)
 """Collectives that the main stream waits for at once: those that are not split, and those whose
 start waits."""
@@ -89,7 +91,7 @@ class Operation:
         """Bytes read and written, wherever. Linear in what a wrapped fusion does."""
         if self.start.opcode is Opcode.ASYNC_START:
             work = wrapped(self.start)
-            if work.opcode is Opcode.FUSION:  # of slices of larger arrays, it may be
+            if work.opcode in _PARTIAL:
                 cost = CostAnalysis(self.start.parent.module).of(work)
                 return cost.bytes_read, cost.bytes_written
         read = sum(leaf_bytes(operand.shape) for operand in self.start.operands)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hloopt.analysis.async_operations import SYNC_COLLECTIVES, exchanges
+from hloopt.analysis.async_operations import SYNC_COLLECTIVES, exchanges, wrapped
 from hloopt.analysis.gpu_async import is_gpu_begin
-from hloopt.ir import Instruction
+from hloopt.ir import Instruction, Opcode
+from hloopt.memory.traffic import move_of
 from hloopt.patterns import pattern
 from hloopt.scheduling.resources.tracker import ResourceTracker
 from hloopt.simulation.operations import SYNCHRONOUS, Stream
 
 UNLISTED = Stream("async", None)
 """The stream of operations that use no resource of the scheduler: calls on other threads."""
+SLICES = Stream("slice", None)
+"""The stream of asynchronous slices from one memory space to another, which no scheduler counts."""
 
 _PREFIX = pattern("^k(GpuAsyncStream)?")
 _WORD = pattern(r"(?<=[a-z])(?=[A-Z0-9])")
@@ -29,11 +32,15 @@ class Streams:
 
     def is_start(self, instruction: Instruction) -> bool:
         """Whether it begins an operation that runs beside others."""
-        return self._may_be(instruction) and self.tracker.is_start(instruction)
+        return self._may_be(instruction) and (
+            self.tracker.is_start(instruction) or _moves_slice(instruction, Opcode.ASYNC_START)
+        )
 
     def is_done(self, instruction: Instruction) -> bool:
         """Whether it waits for the end of such an operation."""
-        return self._may_be(instruction) and self.tracker.is_done(instruction)
+        return self._may_be(instruction) and (
+            self.tracker.is_done(instruction) or _moves_slice(instruction, Opcode.ASYNC_DONE)
+        )
 
     def is_synchronous(self, instruction: Instruction) -> bool:
         """Whether it is a collective or transfer for all of which the main stream waits, or begins
@@ -51,13 +58,15 @@ class Streams:
         return (
             self._may_be(instruction)
             and is_gpu_begin(instruction)
-            and not self.tracker.is_start(instruction)
+            and not self.is_start(instruction)
         )
 
     def of(self, start: Instruction) -> Stream:
         """The stream of the operation that `start` begins."""
         if self.is_synchronous(start):
             return SYNCHRONOUS
+        if _moves_slice(start, Opcode.ASYNC_START):
+            return SLICES
         uses = self.tracker.uses(start)
         if not uses:
             return UNLISTED
@@ -71,3 +80,11 @@ class Streams:
     def _may_be(self, instruction: Instruction) -> bool:
         """A quick no for most."""
         return self.tracker.may_be_asynchronous(instruction.opcode)
+
+
+def _moves_slice(instruction: Instruction, step: Opcode) -> bool:
+    """Whether it is this step of a slice that moves to another memory space."""
+    if instruction.opcode is not step:
+        return False
+    work = wrapped(instruction)
+    return work.opcode in (Opcode.SLICE, Opcode.DYNAMIC_SLICE) and move_of(work) is not None

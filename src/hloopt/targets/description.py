@@ -25,6 +25,10 @@ def target_yaml(target: Target) -> str:
     fields["memory"] = _scaled(memory, 1e9)
     if "memory" in sources:
         fields["memory_source"] = sources["memory"]
+    if target.spaces:
+        fields["memory_spaces_mebibytes"] = _scaled(target.spaces, 1 << 20)
+    if "memory_spaces" in sources:
+        fields["memory_spaces_source"] = sources["memory_spaces"]
     if target.links:
         fields["links"] = {
             link.name: {"gigabytes_per_second": _short(link.bandwidth / 1e9), "source": link.source}

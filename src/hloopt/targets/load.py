@@ -26,12 +26,18 @@ _FIELDS = {
     "vector_source": str,
     "memory": dict,
     "memory_source": str,
+    "memory_spaces_mebibytes": dict,
+    "memory_spaces_source": str,
     "links": dict,
     "gpu": dict,
     "cuda": dict,
     "native_types": str | dict,
 }
-_OPTIONAL = ("vector_teraflops", "vector_source", "links", "gpu", "cuda", "native_types")
+_OPTIONAL = (
+    *("vector_teraflops", "vector_source", "memory_spaces_mebibytes", "memory_spaces_source"),
+    *("links", "gpu", "cuda", "native_types"),
+)
+_SPACES = ("VMEM", "SMEM")
 _RATES = ("s4", "s8", "s32", "f4", "f8", "bf16", "f16", "f32", "f64")
 
 
@@ -136,11 +142,12 @@ def _read(path: Path) -> Target:
         links,
         tuple(
             f"{part}: {fields[f'{part}_source']}"
-            for part in ("matrix", "vector", "memory")
+            for part in ("matrix", "vector", "memory", "memory_spaces")
             if f"{part}_source" in fields
         ),
         _gpu(fields["gpu"], f"{path}: gpu") if "gpu" in fields else None,
         _cuda(fields, f"{path}: cuda") if "cuda" in fields else None,
+        _spaces(fields.get("memory_spaces_mebibytes", {}), f"{path}: memory_spaces_mebibytes"),
         _native_types(fields["native_types"], path) if "native_types" in fields else None,
     )
 
@@ -251,6 +258,10 @@ def _native_type(data: Any, place: str) -> NativeType:
 
 def _rates(data: dict[str, Any], place: str) -> dict[str, float]:
     return {name: rate * 1e12 for name, rate in _numbers(data, _RATES, place).items()}
+
+
+def _spaces(data: dict[str, Any], place: str) -> dict[str, int]:
+    return {name: round(size * 2**20) for name, size in _numbers(data, _SPACES, place).items()}
 
 
 def _numbers(data: dict[str, Any], known: tuple[str, ...], place: str) -> dict[str, float]:

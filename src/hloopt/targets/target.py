@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hloopt.targets.gpu import CudaDevice, Gpu
 from hloopt.targets.native_types import NativeTypes
@@ -56,6 +56,8 @@ class Target:
     """Figures for the speed-of-light model; None where that model does not apply."""
     cuda: CudaDevice | None = None
     """Figures for the compiler of XLA:GPU; None where that has no such device."""
+    spaces: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of its other memories, by name: VMEM, SMEM."""
     native_types: NativeTypes | None = None
     """The operations it does in types of low precision; None where that is not known."""
 

@@ -175,3 +175,17 @@ def test_the_page_is_of_the_memory_space(
     text = page.read_text(encoding="utf-8")
     assert "Memory of VMEM of loop on tpu" in text
     assert "moved to, from VMEM" in text
+
+
+def test_a_target_has_a_limit_for_each_memory_it_knows(
+    loop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = model(capsys, loop, "--target", "tpu_v5e")
+    assert [(fit["space"], fit["limit"]) for fit in report["fits"][1:]] == [
+        (1, 128 << 20),
+        (2, 1 << 20),
+    ]
+    report = model(capsys, loop, "--target", "h100_sxm")  # which has none of them
+    assert [fit["space"] for fit in report["fits"]] == [0]
+    report = model(capsys, loop, "--target", "tpu_v5e", "--limit", "VMEM=1MiB")
+    assert report["fits"][1]["limit"] == 1 << 20

@@ -1,0 +1,68 @@
+"""Asynchronous slices between memory spaces run beside the main stream, on one of their own."""
+
+from __future__ import annotations
+
+import pytest
+from tests.memory.spaces.spaced_modules import MODULES
+
+from hloopt.cost_models import CostModelChoice
+from hloopt.ir import Opcode
+from hloopt.reports.schedule.run import ScheduleSettings, run_module
+from hloopt.simulation import Simulation
+from hloopt.simulation.streams import SLICES
+from hloopt.text import parse_module
+
+TEXT = MODULES["sliced_prefetch"]
+SIZE = 64 * 256 * 4
+
+
+def run(text: str, target: str | None = "tpu_v5e") -> Simulation:
+    module = parse_module(text)
+    settings = ScheduleSettings(cost_model=CostModelChoice(target=target))
+    return run_module(module, settings, settings.config_for(module))
+
+
+def test_a_slice_is_hidden_by_what_runs_until_it_is_done() -> None:
+    simulation = run(TEXT)
+    (operation,) = simulation.entry.operations
+    assert operation.stream is SLICES
+    assert operation.kind is Opcode.SLICE
+    assert operation.size == SIZE  # of an operand twice as large
+    assert operation.latency == pytest.approx(2 * SIZE / 819e9 * 1e6)  # read and written
+    assert operation.exposed == 0
+    assert operation.hidden == operation.latency
+    assert not simulation.guessed
+
+
+def test_a_slice_that_is_done_at_once_is_exposed() -> None:
+    done = next(line for line in TEXT.splitlines() if "slice-done" in line)
+    start = next(line for line in TEXT.splitlines() if "slice-start" in line)
+    text = TEXT.replace(done + "\n", "").replace(start, start + "\n" + done)
+    (operation,) = run(text).entry.operations
+    assert operation.exposed == pytest.approx(operation.latency)
+
+
+def test_dynamic_slices_move_too() -> None:
+    text = TEXT.replace(
+        "(p), slice={[0:64], [0:256]}\n  x =", "(p, z, z), dynamic_slice_sizes={64,256}\n  x ="
+    )
+    text = text.replace("slice-start", "dynamic-slice-start").replace(
+        "slice-done", "dynamic-slice-done"
+    )
+    text = text.replace("ENTRY main {\n", "ENTRY main {\n  z = s32[] constant(0)\n")
+    text = text.replace(
+        "((f32[128,256]{1,0:T(8,128)}),", "((f32[128,256]{1,0:T(8,128)}, s32[], s32[]),"
+    )
+    (operation,) = run(text).entry.operations
+    assert operation.stream is SLICES
+    assert operation.kind is Opcode.DYNAMIC_SLICE
+
+
+def test_a_slice_within_one_memory_is_what_its_scheduler_says() -> None:
+    text = TEXT.replace("T(8,128)S(1)", "T(8,128)")
+    assert not run(text).entry.operations
+
+
+def test_without_a_target_a_slice_takes_the_constant_of_an_asynchronous_operation() -> None:
+    (operation,) = run(TEXT, target=None).entry.operations
+    assert operation.latency == 5000
