@@ -284,7 +284,14 @@ def test_the_json_model_keeps_its_names() -> None:
         }
     ]
     assert keys(model["fit"]) == {
-        **{"space": "int", "needed": "int", "limit": "int", "limit_source": "str", "fits": "bool"},
+        **{
+            "space": "int",
+            "space_name": "str",
+            "needed": "int",
+            "limit": "int",
+            "limit_source": "str",
+            "fits": "bool",
+        },
         "message": "str",
     }
     assert list(model["advice"]) == [

@@ -171,10 +171,12 @@ def test_the_page_is_of_the_memory_space(
     loop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
-    assert main(["memory", loop, "--space", "VMEM", "--html", str(page)]) == 0
+    line = ["memory", loop, "--space", "VMEM", "--target", "tpu_v5e", "--html", str(page)]
+    assert main(line) == 0
     text = page.read_text(encoding="utf-8")
     assert "Memory of VMEM of loop on tpu" in text
     assert "moved to, from VMEM" in text
+    assert "fits into vmem: 256.0 KiB of 128.0 MiB" in text
 
 
 def test_a_target_has_a_limit_for_each_memory_it_knows(

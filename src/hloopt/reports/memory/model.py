@@ -170,6 +170,7 @@ def fit_to_json(fit: Fit) -> dict[str, Any]:
     """Whether it fits, and XLA's words where it does not."""
     return {
         "space": fit.limit.space,
+        "space_name": fit.space_name,
         "needed": fit.needed,
         "limit": fit.limit.size,
         "limit_source": fit.limit.source,
