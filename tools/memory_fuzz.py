@@ -16,34 +16,24 @@ sources changed. Exits 1 if any program differs, 2 for wrong usage. Needs Linux.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
-from hloopt.diagnostics import HloError
-from memory_fuzz_lib.subject import BLOCK, Programs
-from oracle_script import check_gpu_compiler
-from sweep_lib.arguments import sweep_of, sweep_parser
+from memory_fuzz_lib.subject import Programs
+from sweep_lib.compiled import compiled_parser, run_compiled
+from sweep_lib.sweep import Sweep
 
 
 def main() -> int:
     """Examine as many programs as the command line says; the exit code."""
-    parser = _parser()
+    parser = compiled_parser("Buffers of random programs, ours and XLA:GPU's.", 600, "memory-fuzz")
     arguments = parser.parse_args()
     programs = Programs(arguments.seed, arguments.shared or Path(), arguments.ask or "")
-    if arguments.show is not None:
-        sys.stdout.write(programs.content(arguments.show).decode())
-        return 0
-    if not arguments.shared or not arguments.ask:
-        parser.error("--shared and --ask are needed: the compiler answers")
-    try:
-        check_gpu_compiler(arguments.shared, arguments.ask)
-    except HloError as error:
-        parser.error(error.message)
-    sweep = sweep_of(programs, arguments, "programs")
-    sweep.run(arguments.count, jobs=1, longest=BLOCK)
-    outcomes: Counter[str] = sweep.state.total.outcomes
+    return run_compiled(parser, arguments, programs, _report)
+
+
+def _report(sweep: Sweep, outcomes: Counter[str]) -> int:
     print(
         sweep.summary(
             f"{outcomes['equal']:,} of {outcomes['programs']:,} equal, "
@@ -53,15 +43,6 @@ def main() -> int:
         )
     )
     return int(outcomes["equal"] < outcomes["programs"] or not outcomes["programs"])
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Buffers of random programs, ours and XLA:GPU's."
-    parser = sweep_parser(description, "programs", 600, "memory-fuzz")
-    parser.add_argument("--shared", type=Path, help="the folder of oracle/")
-    parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
-    parser.add_argument("--show", type=int, metavar="N", help="print program N")
-    return parser
 
 
 if __name__ == "__main__":

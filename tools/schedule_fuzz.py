@@ -30,11 +30,11 @@ from collections import Counter
 from pathlib import Path
 
 from hloopt.diagnostics import HloError
-from oracle_script import check_gpu_compiler
 from schedule_fuzz_lib.compiler import Compiler
 from schedule_fuzz_lib.given import compare_files
-from schedule_fuzz_lib.subject import BLOCK, Programs, outcome_table
-from sweep_lib.arguments import sweep_of, sweep_parser
+from schedule_fuzz_lib.subject import Programs, outcome_table
+from sweep_lib.compiled import compiled_parser, require_compiler, run_compiled
+from sweep_lib.sweep import Sweep
 
 BAR = 0.995
 _COUNTS = {
@@ -54,20 +54,13 @@ def main() -> int:
     programs = Programs(
         arguments.seed, arguments.shared or Path(), arguments.ask or "", arguments.reduce
     )
-    if arguments.show is not None:
-        sys.stdout.write(programs.content(arguments.show).decode())
-        return 0
-    if not arguments.shared or not arguments.ask:
-        parser.error("--shared and --ask are needed: the compiler answers")
     if arguments.files:
+        require_compiler(parser, arguments)
         return _compare_files(parser, arguments)
-    try:
-        check_gpu_compiler(arguments.shared, arguments.ask)
-    except HloError as error:
-        parser.error(error.message)
-    sweep = sweep_of(programs, arguments, "programs")
-    sweep.run(arguments.count, jobs=1, longest=BLOCK)
-    outcomes: Counter[str] = sweep.state.total.outcomes
+    return run_compiled(parser, arguments, programs, _report)
+
+
+def _report(sweep: Sweep, outcomes: Counter[str]) -> int:
     print(outcome_table(outcomes))
     print(sweep.summary(_counts(outcomes)))
     return int(outcomes["equal"] < BAR * outcomes["computations"])
@@ -92,14 +85,11 @@ def _counts(outcomes: Counter[str]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     description = "Orders of random programs, ours and XLA:GPU's."
-    parser = sweep_parser(description, "programs", 1000, "schedule-fuzz")
-    parser.add_argument("--shared", type=Path, help="the folder of oracle/")
-    parser.add_argument("--ask", metavar="PYTHON", help="ask the compiler that this Python has")
+    parser = compiled_parser(description, 1000, "schedule-fuzz")
     parser.add_argument(
         "--reduce", type=float, default=60.0, help="seconds to make a finding smaller; 0: do not"
     )
     parser.add_argument("--files", type=Path, nargs="+", help="programs in place of random ones")
-    parser.add_argument("--show", type=int, metavar="N", help="print program N and its setting")
     return parser
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memory_agreement import Row, cpu_rows, gpu_rows, schedule_rows
-from memory_fuzz_lib.subject import BLOCK, Programs
+from memory_fuzz_lib.subject import Programs
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def test_buffers_of_random_programs_lie_where_xla_gpu_places_them(
 ) -> None:
     programs = Programs(0, shared, os.environ["XLA_GPU_PYTHON"])
     outcomes: Counter[str] = Counter()
-    for number in range(BLOCK):
+    for number in range(Programs.block):
         outcomes += programs.examine(number, set()).outcomes
     assert outcomes["fusions of several results"] > 0
     assert outcomes["programs"] == outcomes["equal"] > 0

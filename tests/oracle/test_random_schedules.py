@@ -12,7 +12,7 @@ import pytest
 from schedule_fuzz_lib.compiler import Compiler
 from schedule_fuzz_lib.given import compare_files
 from schedule_fuzz_lib.settings import SETTINGS
-from schedule_fuzz_lib.subject import BLOCK, Programs
+from schedule_fuzz_lib.subject import Programs
 
 pytestmark = [pytest.mark.slow]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow]
 def test_random_programs_get_the_orders_of_xla(block: int, shared: Path, compiler: Any) -> None:
     programs = Programs(0, shared, os.environ["XLA_GPU_PYTHON"], shrinking_seconds=0)
     outcomes: Counter[str] = Counter()
-    for number in range(block * BLOCK, block * BLOCK + BLOCK):
+    for number in range(block * Programs.block, block * Programs.block + Programs.block):
         outcomes += programs.examine(number, set()).outcomes
     assert outcomes["computations"] > 0
     assert outcomes["equal"] == outcomes["computations"]

@@ -17,7 +17,7 @@ from schedule_fuzz_lib.generate import program
 from schedule_fuzz_lib.judge import first_difference, judge
 from schedule_fuzz_lib.reduction import reduced
 from schedule_fuzz_lib.settings import SETTINGS
-from schedule_fuzz_lib.subject import BLOCK, Programs, outcome_table, setting_of
+from schedule_fuzz_lib.subject import Programs, outcome_table, setting_of
 
 _FEATURES = {
     *("async-start", "calls", "conditionals", "control edges", "copies", "copies of slices"),
@@ -44,7 +44,7 @@ def test_a_program_without_some_steps_is_valid() -> None:
 
 
 def test_every_setting_has_its_block_and_options_that_the_pass_takes() -> None:
-    assert [setting_of(n * BLOCK + 1) for n in range(len(SETTINGS))] == [*SETTINGS]
+    assert [setting_of(n * Programs.block + 1) for n in range(len(SETTINGS))] == [*SETTINGS]
     for setting in SETTINGS:
         create_pass("latency-hiding-scheduler", setting.all_options())
         assert len(setting.flags()) == 1 + len(setting.options)

@@ -4,48 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from memory_fuzz_lib.programs import program
 from memory_lib.final_texts import Compiler
 from memory_lib.gpu import FINAL, compare_gpu
+from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
 
 _SEVERAL = re.compile(r" = \([^\n]*?\) fusion\(")
-BLOCK = 40
-"""Programs that are compiled at once."""
 
 
 @dataclass
-class Programs:
-    """The subject of a sweep: buffers of random programs, beside those of the compiler."""
+class Programs(CompiledPrograms[Any]):
+    """Buffers of random programs, beside those of the compiler."""
 
-    seed: int
-    shared: Path
-    python: str
-    """An interpreter that has XLA:GPU's compiler."""
-    _answers: dict[int, Any] = field(default_factory=dict, init=False)
-    """Answers of the block at hand, by number."""
-
-    @property
-    def patience(self) -> float:
-        return 600.0
-
-    def start(self) -> None:
-        pass
+    block: ClassVar[int] = 40
 
     def content(self, number: int) -> bytes:
         return program(self.seed, number).encode()
 
     def examine(self, number: int, known: Collection[str]) -> Progress:
-        if number not in self._answers:
-            block = range(number // BLOCK * BLOCK, number // BLOCK * BLOCK + BLOCK)
-            texts = [program(self.seed, other) for other in block]
-            answers = Compiler(self.shared, self.python).compile_all(texts)
-            self._answers = dict(zip(block, answers, strict=True))
-        return self.judged(number, self._answers[number])
+        return self.judged(number, self.answer(number))
+
+    def ask_block(self, numbers: range) -> list[Any]:
+        texts = [program(self.seed, number) for number in numbers]
+        return Compiler(self.shared, self.python).compile_all(texts)
 
     def judged(self, number: int, answer: Any) -> Progress:
         """The comparison of one program: `answer` has the text after the last pass, and what the

@@ -5,54 +5,40 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
+from typing import ClassVar
 
 from schedule_fuzz_lib.compiler import Answer, Compiler
 from schedule_fuzz_lib.generate import program
 from schedule_fuzz_lib.judge import Verdict, judge
 from schedule_fuzz_lib.reduction import reduced
 from schedule_fuzz_lib.settings import SETTINGS, Setting
+from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
-
-BLOCK = 20
-"""Programs that are asked at once."""
 
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?([\w.-]+_\d+) = ", re.M)
 _COMMON = ("computations", "equal", "chains", "equal chains")
 
 
 @dataclass
-class Programs:
-    """The subject of a sweep: schedules of random programs, beside those of the compiler."""
+class Programs(CompiledPrograms[Answer]):
+    """Schedules of random programs, beside those of the compiler."""
 
-    seed: int
-    shared: Path
-    python: str
-    """An interpreter that has XLA:GPU's compiler."""
+    block: ClassVar[int] = 20
     shrinking_seconds: float = 60.0
-    _answers: dict[int, Answer] = field(default_factory=dict, init=False)
-    """Answers of the block at hand, by number."""
 
     @property
     def patience(self) -> float:
         return 600 + 4 * self.shrinking_seconds
-
-    def start(self) -> None:
-        pass
 
     def content(self, number: int, skipped: Collection[str] = ()) -> bytes:
         text = program(self.seed, number, skipped).text()
         return f"// setting: {setting_of(number).name}\n{text}".encode()
 
     def examine(self, number: int, known: set[str]) -> Progress:
-        if number not in self._answers:
-            block = range(number // BLOCK * BLOCK, number // BLOCK * BLOCK + BLOCK)
-            texts = [program(self.seed, other).text() for other in block]
-            self._answers = dict(zip(block, self._ask(texts, number), strict=True))
         made = program(self.seed, number)
-        verdict = self._judged(made.text(), number, self._answers[number])
+        verdict = self._judged(made.text(), number, self.answer(number))
         setting = setting_of(number)
         outcomes = +verdict.counts
         for scene in (f"setting {setting.name}", *made.features):
@@ -94,6 +80,10 @@ class Programs:
         details = smaller[skipped].details if skipped in smaller else problem.details
         return Finding(number, Problem(problem.kind, details), self.content(number, skipped))
 
+    def ask_block(self, numbers: range) -> list[Answer]:
+        texts = [program(self.seed, number).text() for number in numbers]
+        return self._ask(texts, numbers.start)
+
     def _ask(self, texts: Sequence[str], number: int) -> list[Answer]:
         setting = setting_of(number)
         profile: dict[str, float] = {}
@@ -122,7 +112,7 @@ class Programs:
 
 def setting_of(number: int) -> Setting:
     """The setting that all programs of a block have."""
-    return SETTINGS[number // BLOCK % len(SETTINGS)]
+    return SETTINGS[number // Programs.block % len(SETTINGS)]
 
 
 def outcome_table(outcomes: Counter[str]) -> str:
