@@ -15,6 +15,7 @@ from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu.rules import gpu_may_overwrite
+from hloopt.memory.gpu.sizes import packed_bytes
 from hloopt.memory.overwrite import BackendRule
 from hloopt.memory.sizes import SizeRule
 
@@ -78,6 +79,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
     return Backend(
         "gpu",
         alignment=256,
+        size_rule=packed_bytes,
         spaces={0: "HBM", COLLECTIVE_COLOR: "collective", HOST_MEMORY_SPACE: "host"},
         may_overwrite=gpu_may_overwrite,
         colors=flags.colors,
