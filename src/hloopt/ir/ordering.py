@@ -75,10 +75,17 @@ def depends_on(
     return False
 
 
-def post_order(computation: Computation) -> list[Instruction]:
-    """XLA's order: from each instruction without users, operands before users. O(edges)."""
+def post_order(computation: Computation, *, before_printing: bool = False) -> list[Instruction]:
+    """XLA's order: from each instruction without users, operands before users. O(edges).
+
+    With `before_printing` as in the compiler that printed a schedule: parameters that nothing reads
+    stood in front there, by number, and are printed last.
+    """
     computation.link_users()
     ends = [instruction for instruction in computation.instructions if not instruction.users]
+    if before_printing:
+        unread = [parameter for parameter in computation.parameters if not parameter.users]
+        ends = [*sorted(unread, key=lambda p: p.parameter_number), *ends]
     return depth_first(ends, dependencies)
 
 

@@ -45,7 +45,8 @@ class BufferAssignment:
 
         Raises HloVerifyError for a module whose shapes, aliases or calls do not fit together.
         """
-        flow = Dataflow.of(module)
+        is_printed = module.is_scheduled and backend.assigned_before_printing
+        flow = Dataflow.of(module, before_printing=is_printed)
         schedule = FlatSchedule.of(module, orders)
         buffers = Buffers.of(flow, backend.colors, size_rule=backend.size_rule)
         return cls._of(flow, schedule, buffers, backend)

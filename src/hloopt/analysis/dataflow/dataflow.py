@@ -72,14 +72,17 @@ class Dataflow:
         leave_out: Callable[[Computation], bool] | None = None,
         *,
         in_fusions: bool = False,
+        before_printing: bool = False,
     ) -> Dataflow:
         """Analyze a module, without the computations for which `leave_out` holds (see `Scope.of`).
 
         With `in_fusions` the bodies of fusions have values, too; none passes their borders. If some
-        computations are left out, `numbers` are not those of XLA. Raises HloVerifyError where
+        computations are left out, `numbers` are not those of XLA; with `before_printing` those of
+        the compiler that printed the schedule. Raises HloVerifyError where
         shapes do not fit or a computation calls itself.
         """
-        flow = Propagation(Scope.of(module, leave_out, in_fusions=in_fusions))
+        scope = Scope.of(module, leave_out, in_fusions=in_fusions, before_printing=before_printing)
+        flow = Propagation(scope)
         flow.run()
         return cls(
             module=module,

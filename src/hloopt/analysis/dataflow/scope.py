@@ -40,18 +40,22 @@ class Scope:
         leave_out: Callable[[Computation], bool] | None = None,
         *,
         in_fusions: bool = False,
+        before_printing: bool = False,
     ) -> Scope:
         """The scope of a module, without computations for which `leave_out` holds.
 
         Control flow must not run those left out. With `in_fusions` the bodies of fusions are
-        covered, too. Raises HloVerifyError for a computation that calls itself.
+        covered, too. `before_printing`: see `post_order`. Raises HloVerifyError for a computation
+        that calls itself.
         """
         computations = _in_numbering_order(module)
         fused = fused_computations(computations)
         covered = set(computations) if in_fusions else _covered(computations, fused)
         if leave_out is not None:
             computations = [c for c in computations if not leave_out(c)]
-        orders = {c: post_order(c) for c in computations if c in covered}
+        orders = {
+            c: post_order(c, before_printing=before_printing) for c in computations if c in covered
+        }
         ranks, reached = _ranks(module.entry, orders, fused)
         embedded = [i for c in orders if c not in reached for i in orders[c] if may_hold_others(i)]
         ranks.update(zip(embedded, range(-len(embedded), 0), strict=True))
