@@ -189,10 +189,10 @@ schedule-fuzz: $(DEV) ## orders of COUNT random programs (1000) beside XLA:GPU's
 		--seed $(SEED) --count $(or $(COUNT),1000)
 
 .PHONY: memory-fuzz
-memory-fuzz: $(DEV) ## buffers of COUNT random programs (600) beside XLA:GPU's; needs ASK
+memory-fuzz: $(DEV) ## buffers of COUNT random programs (1000) beside XLA:GPU's; needs ASK
 	$(BIN)/python tools/memory_fuzz.py --shared $(HLOOPT_SHARED) \
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
-		--seed $(SEED) --count $(or $(COUNT),600)
+		--seed $(SEED) --count $(or $(COUNT),1000)
 
 .PHONY: mutants
 mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?

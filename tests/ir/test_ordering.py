@@ -120,6 +120,23 @@ def test_before_printing_computations_stood_as_they_are_printed() -> None:
     assert post_order_before_printing(unscheduled) == computation_post_order(unscheduled)
 
 
+def test_before_printing_parameters_that_nothing_reads_stood_in_front() -> None:
+    (entry,) = parse_module("""
+HloModule m, is_scheduled=true
+ENTRY e {
+  b = f32[4] parameter(1)
+  n = f32[4] negate(b)
+  r = f32[4] sine(b)
+  d = f32[4] parameter(3)
+  c = f32[4] parameter(2)
+  a = f32[4] parameter(0)
+  ROOT s = f32[4] cosine(r)
+}
+""").computations.values()
+    assert "".join(i.name for i in post_order(entry)) == "bndcars"
+    assert "".join(i.name for i in post_order(entry, before_printing=True)) == "acdbnrs"
+
+
 def test_computations_that_a_text_implies_keep_their_place() -> None:
     module = parse_module("""
 HloModule m, is_scheduled=true

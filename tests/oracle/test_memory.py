@@ -32,5 +32,5 @@ def test_buffers_of_random_programs_lie_where_xla_gpu_places_them(
     outcomes: Counter[str] = Counter()
     for number in range(Programs.block):
         outcomes += programs.examine(number, set()).outcomes
-    assert outcomes["fusions of several results"] > 0
+    assert outcomes["fusions of several results: programs"] > 0
     assert outcomes["programs"] == outcomes["equal"] > 0

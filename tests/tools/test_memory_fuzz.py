@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,18 @@ from hloopt.memory.backends import backend_of
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 from memory_fuzz_lib.programs import program
-from memory_fuzz_lib.subject import Programs
+from memory_fuzz_lib.subject import Programs, outcome_table
 
+OPCODES = (
+    *("reduce", "dot", "transpose", "dynamic-update-slice", "dynamic-slice", "convert", "pad"),
+    *("broadcast", "while", "conditional", "call", "all-reduce", "all-gather", "reduce-scatter"),
+    *("collective-permute", "all-to-all", "sort", "scatter", "gather", "concatenate"),
+    *("convolution", "custom-call", "opt-barrier"),
+)
+FEATURES = {
+    *("donations", "parameters returned", "results twice", "nested loops", "tuple parameters"),
+    *("several devices", "large constants"),
+}
 FINAL = """
 HloModule m, is_scheduled=true
 f {
@@ -58,11 +69,16 @@ def answer() -> Any:
 
 
 def test_programs_are_valid_and_the_same_each_time() -> None:
-    texts = [program(5, number) for number in range(60)]
-    assert texts == [program(5, number) for number in range(60)]
+    programs = [program(5, number) for number in range(60)]
+    assert programs == [program(5, number) for number in range(60)]
+    texts = [made.text for made in programs]
     assert [verify_module(parse_module(text), ANY_TARGET) for text in texts] == [[]] * 60
-    for opcode in ("reduce", "dot", "transpose", "dynamic-update-slice", "convert", "broadcast"):
-        assert any(f" {opcode}(" in text for text in texts)
+    for opcode in OPCODES:
+        assert any(f" {opcode}(" in text for text in texts), opcode
+    for type_name in ("s4", "pred", "f8e5m2", "bf16", "f64", "s64", "c128"):
+        assert any(f" {type_name}[" in text for text in texts), type_name
+    assert any("[0," in text for text in texts)
+    assert {feature for made in programs for feature in made.features} >= FEATURES
 
 
 def test_equal_buffers_are_no_finding() -> None:
@@ -70,7 +86,7 @@ def test_equal_buffers_are_no_finding() -> None:
     assert progress.findings == []
     assert progress.outcomes["equal"] == progress.outcomes["programs"] == 1
     assert progress.outcomes["offsets"] == progress.outcomes["equal offsets"] > 0
-    assert progress.outcomes["fusions of several results"] == 1
+    assert progress.outcomes["fusions of several results: equal"] == 1
 
 
 def test_another_size_or_offset_is_one() -> None:
@@ -85,7 +101,20 @@ def test_another_size_or_offset_is_one() -> None:
         for finding in programs.judged(3, changed).findings
     ]
     assert kinds == ["other sizes, program 3", "other offsets, program 3"]
-    assert programs.judged(3, sizes).outcomes["equal"] == 0
+    outcomes = programs.judged(3, sizes).outcomes
+    assert outcomes["equal"] == 0
+    others = {what: n for what, n in outcomes.items() if what.startswith("other ")}
+    assert others == {f"other {sizes.memory['allocations'][0]['kind']}": 1}
+
+
+def test_the_table_has_a_row_for_each_feature_and_counts_kinds() -> None:
+    counts = {"programs": 4, "equal": 3, "offsets": 20, "equal offsets": 19}
+    outcomes = Counter({scene + what: n for scene in ("", "loops: ") for what, n in counts.items()})
+    outcomes["other constant"] = 1
+    *rows, _, kinds = outcome_table(outcomes).splitlines()
+    assert rows[2:] == [f"| {name} | 4 | 3 | 75.00% | 20 | 19 |" for name in ("loops", "**all**")]
+    assert "1 of constant memory" in kinds
+    assert "0 of temporary memory" in kinds
 
 
 def test_what_is_not_compiled_is_counted() -> None:
@@ -96,7 +125,7 @@ def test_what_is_not_compiled_is_counted() -> None:
 def test_the_tool_shows_a_program_and_asks_for_a_compiler(root: Path) -> None:
     tool = [sys.executable, str(root / "tools" / "memory_fuzz.py")]
     shown = subprocess.run([*tool, "--show", "2"], capture_output=True, text=True, check=True)
-    assert shown.stdout == program(0, 2)
+    assert shown.stdout == program(0, 2).text
     refused = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "--shared and --ask are needed" in refused.stderr

@@ -1,137 +1,158 @@
-"""Random programs for one device: what a compiler fuses into kernels of several results."""
+"""Random programs: the n-th of a seed is always the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-_SHAPES = ((256, 512), (256, 512), (1024, 256), (256, 256))
-_UNARY = ("negate", "tanh", "exponential", "cosine")
-_BINARY = ("add", "multiply", "maximum", "subtract")
-_TYPES = ("f32", "f32", "f32", "bf16")
-_MOST_RESULTS = 6
+from memory_fuzz_lib import arithmetic, collectives, movement
+from memory_fuzz_lib.control_flow import CALLS
+from memory_fuzz_lib.writer import (
+    ALL,
+    Program,
+    Scope,
+    Theme,
+    Value,
+    names,
+    tuple_text,
+)
+
+_SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (
+    ((256, 512), (1024, 256), (256, 256), (512,)),
+    ((64, 128), (128, 64), (8, 64, 128), (128,)),
+    ((3, 5), (7,), (4, 4, 4), (5, 3)),
+    ((8, 16, 32), (16, 32), (32, 8), (2, 3, 16, 16)),
+    ((1000,), (17, 33), (33, 17), (1, 64), (0, 5)),
+    ((64, 64),),
+    ((256, 128), (128, 256), (128, 128)),
+    ((16, 16, 16), (16, 16), (256, 16)),
+    ((4096,), (64, 64), (1024, 4)),
+)
+_MOST_RESULTS = 8
+_DEEPEST = 2
 
 
-class _Value(NamedTuple):
-    name: str
-    dimensions: tuple[int, ...]
-    type: str
+class RandomProgram(NamedTuple):
+    """A module, and what occurs in it."""
 
-    @property
-    def shape(self) -> str:
-        return f"{self.type}[{','.join(map(str, self.dimensions))}]"
+    text: str
+    features: frozenset[str]
 
 
-def program(seed: int, number: int) -> str:
+def program(seed: int, number: int) -> RandomProgram:
     """The program of a number, the same each time."""
-    writer = _Writer(Random(f"{seed}:{number}"))
-    for _ in range(writer.dice.randint(8, 30)):
-        writer.step()
-    return writer.text(number)
+    dice = Random(f"{seed}:{number}")
+    made = Program(dice, _theme(dice))
+    entry = Scope(made)
+    parameters = _parameters(entry)
+    fill(entry, made.theme.steps)
+    results = _results(entry)
+    shape, root = tuple_text(results), f"tuple({names(results)})"
+    is_tuple = len(results) != 1 or entry.chance(0.5)
+    if not is_tuple:
+        (result,) = results
+        shape, root = result.shape, f"copy({result.name})"
+    aliases = _aliases(entry, parameters, results, is_tuple=is_tuple)
+    entry.close("main", shape, root)
+    theme = made.theme
+    head = f"HloModule m{number}{aliases}, replica_count={theme.replicas}"
+    head += f", num_partitions={theme.partitions}\n\n"
+    if theme.devices > 1:
+        made.features.add("several devices")
+    text = head + "\n\n".join(made.computations) + "\n"
+    return RandomProgram(text, frozenset(made.features))
 
 
-@dataclass(slots=True)
-class _Writer:
-    """The entry of a program, written line by line."""
+def _theme(dice: Random) -> Theme:
+    shapes = dice.choice(_SHAPES)
+    if dice.random() < 0.3:
+        shapes += dice.choice(_SHAPES)
+    types = dice.choice((("f32",), ("f32", "bf16"), ("f32", dice.choice(ALL)), dice.sample(ALL, 3)))
+    replicas, partitions = dice.choice(((1, 1), (1, 1), (1, 1), (1, 4), (2, 1), (1, 2)))
+    return Theme(
+        shapes=shapes,
+        types=tuple(types),
+        replicas=replicas,
+        partitions=partitions,
+        loops=dice.choice((0.0, 0.06, 0.15)),
+        arithmetic=dice.choice((0.3, 0.5, 0.7)),
+        steps=dice.choice((6, 12, 20, 30, 60)),
+    )
 
-    dice: Random
-    lines: list[str] = field(default_factory=list)
-    values: list[_Value] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        for number in range(self.dice.randint(2, 5)):
-            self.add(f"parameter({number})", self.dice.choice(_SHAPES), self.dice.choice(_TYPES))
-        self.lines += ["zero_f32 = f32[] constant(0)", "zero_bf16 = bf16[] constant(0)"]
-        self.lines += ["at = s32[] constant(3)"]
+def fill(scope: Scope, steps: int) -> None:
+    """Take some steps; those that find nothing that fits write nothing."""
+    theme = scope.program.theme
+    for _ in range(steps):
+        if scope.depth < _DEEPEST and scope.chance(theme.loops):
+            scope.pick(CALLS)(scope, fill)
+        elif theme.devices > 1 and scope.chance(0.2):
+            scope.pick(collectives.STEPS)(scope)
+            scope.program.features.add("collectives")
+        elif scope.chance(theme.arithmetic):
+            scope.pick(arithmetic.STEPS)(scope)
+        else:
+            scope.pick(movement.STEPS)(scope)
 
-    def add(self, text: str, dimensions: tuple[int, ...], type_name: str, *of: _Value) -> None:
-        value = _Value(f"v{len(self.values)}", dimensions, type_name)
-        self.lines.append(f"{value.name} = {value.shape} {text}")
-        self.values.append(value)
-        self.used.update(operand.name for operand in of)
 
-    def step(self) -> None:
-        """Add an instruction that reads a value, mostly one of the last; sometimes none fits."""
-        value = self.dice.choice([*self.values[-8:], *self.dice.sample(self.values, 2)])
-        kinds = [self.unary, self.binary, self.binary, self.convert]
-        if len(value.dimensions) == 2:
-            kinds += [self.reduce, self.reduce, self.transpose, self.dot, self.flatten, self.update]
-        elif len(value.dimensions) == 1:
-            kinds += [self.broadcast]
-        self.dice.choice(kinds)(value)
+# -- parameters and results of the entry -----------------------------------------------------------
 
-    def unary(self, value: _Value) -> None:
-        self.add(f"{self.dice.choice(_UNARY)}({value.name})", *value[1:], value)
+Part = tuple[Value, str]
+"""A parameter or a part of one, and its place as input_output_alias has it."""
 
-    def binary(self, value: _Value) -> None:
-        other = self.dice.choice([other for other in self.values if other[1:] == value[1:]])
-        opcode = self.dice.choice(_BINARY)
-        self.add(f"{opcode}({value.name}, {other.name})", *value[1:], value, other)
 
-    def convert(self, value: _Value) -> None:
-        wanted = "bf16" if value.type == "f32" else "f32"
-        self.add(f"convert({value.name})", value.dimensions, wanted, value)
+def _parameters(entry: Scope) -> list[Part]:
+    parts: list[Part] = []
+    theme = entry.program.theme
+    number = 0
+    for number in range(entry.pick((1, 2, 3, 5))):
+        value = Value("", entry.pick(theme.types), entry.pick(theme.shapes))
+        if entry.chance(0.85):
+            made = entry.add(*value[1:], f"parameter({number})")
+            parts.append((made, f"{number}, {{}}"))
+            continue
+        values = [value, Value("", entry.pick(theme.types), entry.pick(theme.shapes))]
+        whole = entry.write("tuple", tuple_text(values), f"parameter({number})")
+        made_parts = entry.elements("part", whole, values)
+        parts += [(part, f"{number}, {{{i}}}") for i, part in enumerate(made_parts)]
+        entry.program.features.add("tuple parameters")
+    entry.add("s32", (), f"parameter({number + 1})")
+    return parts
 
-    def reduce(self, value: _Value) -> None:
-        gone = self.dice.randint(0, 1)
-        name, kind = value.name, value.type
-        text = f"reduce({name}, zero_{kind}), dimensions={{{gone}}}, to_apply=add_{kind}"
-        self.add(text, (value.dimensions[1 - gone],), kind, value)
 
-    def broadcast(self, value: _Value) -> None:
-        (size,) = value.dimensions
-        if size > 1024:
-            return
-        place = self.dice.randint(0, 1)
-        other = self.dice.choice((256, 512))
-        dimensions = (other, size) if place else (size, other)
-        self.add(f"broadcast({value.name}), dimensions={{{place}}}", dimensions, value.type, value)
+def _results(entry: Scope) -> list[Value]:
+    """Results that nothing reads, and some others: parameters, or one twice."""
+    results = entry.unread()[-_MOST_RESULTS:]
+    if not results or entry.chance(0.3):
+        results.append(entry.array())
+    if entry.chance(0.2):
+        results.append(entry.values[0])
+        entry.program.features.add("parameters returned")
+    if entry.chance(0.15):
+        results.append(entry.pick(results))
+        entry.program.features.add("results twice")
+    if entry.chance(0.03):
+        results = []
+    return results
 
-    def transpose(self, value: _Value) -> None:
-        rows, columns = value.dimensions
-        self.add(f"transpose({value.name}), dimensions={{1,0}}", (columns, rows), value.type, value)
 
-    def dot(self, value: _Value) -> None:
-        fitting = [
-            other
-            for other in self.values
-            if other.type == value.type
-            and len(other.dimensions) == 2
-            and other.dimensions[0] == value.dimensions[1]
-        ]
-        if fitting:
-            other = self.dice.choice(fitting)
-            text = f"dot({value.name}, {other.name}), lhs_contracting_dims={{1}}, "
-            dimensions = value.dimensions[0], other.dimensions[1]
-            self.add(text + "rhs_contracting_dims={0}", dimensions, value.type, value, other)
-
-    def flatten(self, value: _Value) -> None:
-        rows, columns = value.dimensions
-        self.add(f"reshape({value.name})", (rows * columns,), value.type, value)
-
-    def update(self, value: _Value) -> None:
-        """Write a part of a value into another place of it."""
-        rows, columns = value.dimensions
-        part = rows // 4, columns
-        self.add(f"slice({value.name}), slice={{[0:{part[0]}], [0:{columns}]}}", part, value.type)
-        new = self.values[-1]
-        text = f"dynamic-update-slice({value.name}, {new.name}, at, at)"
-        self.add(text, value.dimensions, value.type, value, new)
-
-    def text(self, number: int) -> str:
-        """The module, whose results are what nothing reads, the first few."""
-        results = [v for v in self.values if v.name not in self.used][:_MOST_RESULTS]
-        shapes = ", ".join(value.shape for value in results)
-        names = ", ".join(value.name for value in results)
-        reducers = "".join(
-            f"add_{kind} {{ x = {kind}[] parameter(0) y = {kind}[] parameter(1) "
-            f"ROOT z = {kind}[] add(x, y) }}\n"
-            for kind in ("f32", "bf16")
-        )
-        body = "\n  ".join((*self.lines, f"ROOT root = ({shapes}) tuple({names})"))
-        return (
-            f"HloModule m{number}, replica_count=1, num_partitions=1\n{reducers}"
-            f"ENTRY e {{\n  {body}\n}}\n"
-        )
+def _aliases(
+    entry: Scope, parameters: Sequence[Part], results: Sequence[Value], *, is_tuple: bool
+) -> str:
+    """The header's donations: of results that have the shape of a parameter, some."""
+    if not entry.chance(0.4):
+        return ""
+    taken: set[str] = set()
+    found = []
+    for number, result in enumerate(results):
+        for parameter, place in parameters:
+            if place not in taken and parameter[1:] == result[1:] and entry.chance(0.6):
+                taken.add(place)
+                index = number if is_tuple else ""
+                found.append(f"{{{index}}}: ({place}, {entry.pick(('may', 'must'))}-alias)")
+                break
+    if not found:
+        return ""
+    entry.program.features.add("donations")
+    return f", input_output_alias={{ {', '.join(found)} }}"

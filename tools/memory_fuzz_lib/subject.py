@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from hloopt.memory.allocations import AllocationKind
 from memory_fuzz_lib.programs import program
 from memory_lib.final_texts import Compiler
-from memory_lib.gpu import FINAL, compare_gpu
+from memory_lib.gpu import FINAL, GpuResult, compare_gpu
 from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
 
 _SEVERAL = re.compile(r" = \([^\n]*?\) fusion\(")
+_COMMON = ("programs", "equal", "offsets", "equal offsets")
 
 
 @dataclass
@@ -24,13 +27,13 @@ class Programs(CompiledPrograms[Any]):
     block: ClassVar[int] = 40
 
     def content(self, number: int) -> bytes:
-        return program(self.seed, number).encode()
+        return program(self.seed, number).text.encode()
 
     def examine(self, number: int, known: Collection[str]) -> Progress:
         return self.judged(number, self.answer(number))
 
     def ask_block(self, numbers: range) -> list[Any]:
-        texts = [program(self.seed, number) for number in numbers]
+        texts = [program(self.seed, number).text for number in numbers]
         return Compiler(self.shared, self.python).compile_all(texts)
 
     def judged(self, number: int, answer: Any) -> Progress:
@@ -41,25 +44,52 @@ class Programs(CompiledPrograms[Any]):
             progress.outcomes["lost"] += 1
             return progress
         found = compare_gpu(str(number), Path(FINAL), answer.memory, answer.final)
-        is_equal = found.ours == found.theirs and found.same_kinds and not found.overlaps
-        progress.outcomes.update(
+        is_equal = not found.wrong_kinds and not found.overlaps
+        counts = Counter(
             {
                 "programs": 1,
-                "equal": int(is_equal and found.right_offsets == found.offsets),
+                "equal": int(is_equal),
                 "offsets": found.offsets,
                 "equal offsets": found.right_offsets,
-                "fusions of several results": len(_SEVERAL.findall(answer.final)),
             }
         )
-        progress.outcomes = +progress.outcomes
+        scenes = set(program(self.seed, number).features)
+        if _SEVERAL.search(answer.final):
+            scenes.add("fusions of several results")
+        progress.outcomes = +counts
+        for scene in scenes:
+            progress.outcomes += Counter({f"{scene}: {what}": counts[what] for what in _COMMON})
+        progress.outcomes += Counter({f"other {kind}": 1 for kind in found.wrong_kinds})
         if not is_equal or found.right_offsets < found.offsets:
-            details = (
-                f"{found.ours:,} bytes, XLA {found.theirs:,}; kinds equal: {found.same_kinds}; "
-                f"{found.right_offsets} of {found.offsets} offsets equal; {found.overlaps} overlaps"
-            )
-            what = "other sizes" if not is_equal else "other offsets"
-            content = f"// {details}\n{answer.final}".encode()
-            progress.findings.append(
-                Finding(number, Problem(f"{what}, program {number}", details), content)
-            )
+            progress.findings.append(_finding(number, found, answer.final, is_equal=is_equal))
         return progress
+
+
+def _finding(number: int, found: GpuResult, text: str, *, is_equal: bool) -> Finding:
+    details = (
+        f"{found.ours:,} bytes, XLA {found.theirs:,}; other sizes of "
+        f"{', '.join(found.wrong_kinds) or 'no kind'}; "
+        f"{found.right_offsets} of {found.offsets} offsets equal; {found.overlaps} overlaps"
+    )
+    what = "other offsets" if is_equal else "other sizes"
+    problem = Problem(f"{what}, program {number}", details)
+    return Finding(number, problem, f"// {details}\n{text}".encode())
+
+
+def outcome_table(outcomes: Counter[str]) -> str:
+    """The share of programs with equal sizes by what programs have, and the kinds that differ."""
+    scenes = sorted({key.partition(": ")[0] for key in outcomes if ": " in key})
+    lines = [
+        "| programs with | programs | equal sizes | share | offsets | equal offsets |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for scene in [*scenes, ""]:
+        prefix = f"{scene}: " if scene else ""
+        total, equal, offsets, right = (outcomes[prefix + what] for what in _COMMON)
+        share = equal / total if total else 1.0
+        name = scene or "**all**"
+        lines.append(f"| {name} | {total:,} | {equal:,} | {share:.2%} | {offsets:,} | {right:,} |")
+    kinds = [
+        f"{outcomes[f'other {kind.value}']:,} of {kind.value} memory" for kind in AllocationKind
+    ]
+    return "\n".join([*lines, "", f"programs with other sizes: {', '.join(kinds)}"])

@@ -34,6 +34,8 @@ class GpuResult:
     same_kinds: bool
     """Whether there are as many allocations of each kind and color, all but temporaries of the
     same size."""
+    wrong_kinds: tuple[str, ...]
+    """The kinds of which there are allocations of other sizes."""
     is_final: bool
     """Whether the text is what XLA assigned: the last one, or one with all values XLA placed."""
     changes: str
@@ -82,6 +84,9 @@ def compare_gpu(
         ours=sum(a.size for a in assignment.allocations),
         theirs=sum(a["size"] for a in record["allocations"]),
         same_kinds=_without_temporaries(ours) == _without_temporaries(theirs),
+        wrong_kinds=tuple(
+            sorted({kind for kind, color, size in (ours - theirs) + (theirs - ours)})
+        ),
         is_final=is_final,
         changes="" if is_final else _changes(sizes, _sizes(assignment)),
         right_offsets=sum(placed.get(value) == offset for value, offset in recorded.items()),
