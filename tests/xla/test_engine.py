@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -11,6 +13,7 @@ from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.machine import devices_of
 from hloopt.text import parse_module
 from hloopt.xla import process
+from hloopt.xla.child import hlo_bindings
 from hloopt.xla.engine import run_with_xla
 
 
@@ -33,3 +36,18 @@ def test_constants_without_values_are_not_made_up() -> None:
     with pytest.raises(RunError, match=r"^%c: its values were left out") as caught:
         run_with_xla(module, [[]], devices_of(1, 1))
     assert caught.value.code == "HLO502"
+
+
+@pytest.mark.parametrize("name", ["_hlo", "_jax"])
+def test_classes_of_hlo_where_this_jaxlib_has_them(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """jaxlib 0.10 has them in `_hlo`, 0.9 in `_jax`."""
+    modules = {each: ModuleType(f"jaxlib.{each}") for each in {"_jax", name}}
+    package = ModuleType("jaxlib")
+    package.__path__ = []  # so that a name that it lacks is looked for in its folder
+    for each, module in modules.items():
+        setattr(package, each, module)
+    monkeypatch.delitem(sys.modules, "jaxlib._hlo", raising=False)
+    monkeypatch.setitem(sys.modules, "jaxlib", package)
+    assert hlo_bindings() is modules[name]

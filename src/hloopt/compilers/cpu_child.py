@@ -13,6 +13,7 @@ from typing import Any
 
 from hloopt.compilers.pjrt_api import MEMORY_STATS
 from hloopt.compilers.plugin_child import answer_with, end_with_parent
+from hloopt.xla.child import hlo_bindings
 
 
 def main(path: str) -> None:
@@ -48,12 +49,9 @@ def _program(code: bytes, form: str) -> Any:
 
     if form == "mlir":
         return code
-    try:
-        from jaxlib import _hlo
-    except ImportError:  # before jaxlib 0.10
-        _hlo = _jax
-    module = _hlo.hlo_module_from_text(code.decode())
-    computation = _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
+    hlo = hlo_bindings()
+    module = hlo.hlo_module_from_text(code.decode())
+    computation = hlo.XlaComputation(module.as_serialized_hlo_module_proto())
     return _jax.mlir.xla_computation_to_mlir_module(computation)
 
 

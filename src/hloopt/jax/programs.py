@@ -165,9 +165,9 @@ def _texts(compiled: Any) -> list[str]:
     executable = getattr(compiled, "runtime_executable", lambda: None)()
     if executable is None:
         return [compiled.as_text()]
-    from jaxlib import _hlo  # no other printer of jax's shows large constants
+    from hloopt.xla.child import hlo_bindings
 
-    options = _hlo.HloPrintOptions()
+    options = hlo_bindings().HloPrintOptions()  # no other printer of jax's shows large constants
     options.print_large_constants = True
     return [each.to_string(options) for each in executable.hlo_modules()]
 

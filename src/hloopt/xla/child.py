@@ -50,12 +50,12 @@ def _run(
     text: str, replicas: int, partitions: int, arguments: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """The output arrays of each device."""
-    from jaxlib import _hlo, _jax
+    from jaxlib import _jax
 
     executable = _compiled(text, replicas, partitions)
     devices = _client(replicas * partitions).devices()
     # Replicated arrays would be copied from the first device.
-    sharding = _jax.GSPMDSharding(devices, _hlo.HloSharding.manual())
+    sharding = _jax.GSPMDSharding(devices, hlo_bindings().HloSharding.manual())
     buffers = [_put(shards, sharding, devices) for shards in zip(*arguments, strict=True)]
     outputs = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
     arrays = [[_to_numpy(shard) for shard in output] for output in outputs]
@@ -77,6 +77,17 @@ def _to_numpy(array: Any) -> Any:
     return found
 
 
+def hlo_bindings() -> Any:
+    """The module of jaxlib with the classes of HLO. Raises ImportError without jaxlib."""
+    from jaxlib import _jax
+
+    try:
+        from jaxlib import _hlo
+    except ImportError:  # before jaxlib 0.10 they are among the others
+        return _jax
+    return _hlo
+
+
 @cache
 def _client(devices: int) -> Any:
     from jaxlib import xla_client
@@ -87,10 +98,11 @@ def _client(devices: int) -> Any:
 @lru_cache(_EXECUTABLES)
 def _compiled(text: str, replicas: int, partitions: int) -> Any:
     """The program for these devices, taken as already partitioned. jaxlib compiles MLIR only."""
-    from jaxlib import _hlo, _jax
+    from jaxlib import _jax
 
-    computation = _hlo.XlaComputation(
-        _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+    hlo = hlo_bindings()
+    computation = hlo.XlaComputation(
+        hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
     )
     options = _jax.CompileOptions()
     build = options.executable_build_options
