@@ -18,6 +18,15 @@ from hloopt.compilers.pjrt_api import MEMORY_STATS
 from hloopt.proto import decode
 from hloopt.text import print_module
 
+MODULE = """HloModule m
+
+ENTRY %e (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  %dead = f32[8]{0} abs(%p)
+  ROOT %r = f32[8]{0} negate(%p)
+}
+"""
+H100 = ["--target", "h100_sxm"]
 LOG = """\
 I1127 19:42:22.685003   1 hlo_pass_pipeline.cc:121] Running HLO pass pipeline on module {0}: tidy
 I1127 19:42:22.685004   1 hlo_pass_pipeline.cc:181]   HLO pass dce
@@ -25,6 +34,7 @@ I1127 19:42:22.685005   1 hlo_pass_pipeline.cc:176] HLO pass: dce time: 3 ms (30
 I1127 19:42:22.685006   1 hlo_pass_pipeline.cc:181]   HLO pass cse
 I1127 19:42:22.685007   1 hlo_pass_pipeline.cc:176] HLO pass: cse time: 39 us (39 us) (x)
 """
+REPORT = "Memory Space: default (color=0)\nTotal bytes: {} (some)\n"
 
 
 class FakeXla:
@@ -40,6 +50,10 @@ class FakeXla:
         self.log = LOG
         self.is_reported = True
         """Whether buffers are assigned, and the report on them is there."""
+        self.needed = 4
+        """Bytes of all buffers."""
+        self.refusals: dict[int, tuple[str, str]] = {}
+        """XLA's words and the log of compiles, by number from 1, that leave no dumps."""
         self.dead = ""
         """The name of an instruction that dce removes."""
         self.cse: Callable[[str], str] = str
@@ -56,6 +70,9 @@ class FakeXla:
         is_enough: Callable[[], bool],
     ) -> Ending:
         self.flags.append(environment["XLA_FLAGS"])
+        if (refusal := self.refusals.get(len(self.flags))) is not None:
+            log.write_text(refusal[1], encoding="utf-8")
+            return Ending({"refused": refusal[0]}, 0, False)
         program = decode((job.parent / "program").read_bytes())
         text = print_module(program)
         name = re.sub(r"[^\w.-]", "_", program.name)
@@ -70,7 +87,7 @@ class FakeXla:
             "0001.tidy.after_dce.before_cse": without,
             "0002.tidy.after_cse.before_pipeline-end": self.cse(without),
             "sm_9.0_gpu_after_optimizations": self.cse(without),
-            "sm_9.0_gpu_after_optimizations-memory-usage-report": "Total bytes: 4\n",
+            "sm_9.0_gpu_after_optimizations-memory-usage-report": REPORT.format(self.needed),
         }.items():
             if self.is_reported or not stage.endswith("report"):
                 (dumps / f"module_0000.{name}.{stage}.txt").write_text(of_stage, encoding="utf-8")

@@ -20,20 +20,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hloopt.compilers.child import run_child
-from hloopt.compilers.failures import explain
+from hloopt.compilers.failures import Attempt, explain
 from hloopt.compilers.flags import Flags
 from hloopt.compilers.gpu_description import (
     check_description,
     describe_gpu,
     without_unknown_field,
 )
-from hloopt.compilers.plugins import check_jaxlib, find_plugin, version_of
+from hloopt.compilers.plugins import check_jaxlib, find_plugin, library_of, version_of
 from hloopt.compilers.programs import Program
 
 _PER_HOST = 8
-_LAST_OF_PASSES = "*-memory-usage-report.txt"
-"""The last file that is written before code is generated."""
+REPORTS = "*-memory-usage-report.txt"
+"""The name of the report on memory, the last file that is written before code is generated."""
 _LOGGED = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=1"}
+_MEMORY_SIZE = re.compile(r"\bdevice_memory_size\s*:\s*(\d+)")
 _FREE = re.compile(r"TF_(?:CPP|XLA)_\w*|XLA_FLAGS|JAX_\w*")
 """Variables of the environment that a compile must not depend on."""
 
@@ -47,6 +48,14 @@ class Compiler(NamedTuple):
     """The library; None for XLA:CPU of jaxlib."""
     description: str = ""
     """The device, as XLA:GPU is told."""
+
+    @property
+    def memory_size(self) -> int:
+        """Bytes of memory of the device, for XLA:CPU of this machine; 0 where nobody knows."""
+        if self.plugin is None:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        found = _MEMORY_SIZE.search(self.description)
+        return int(found[1]) if found else 0
 
     @classmethod
     def named(cls, target: str, plugin: str | None = None) -> Compiler:
@@ -94,6 +103,8 @@ class Compiled:
     target: str
     version: str
     """The compiler with its version."""
+    memory_size: int
+    """Bytes of memory of the device; 0 where nobody knows."""
     left_out: Sequence[str] = ()
     """Fields of the description of the device that this compiler does not know."""
 
@@ -120,15 +131,17 @@ def compile_program(
         )
         ok = (ending.answer or {}).get("ok")
         version = version_of(compiler.plugin)
+        own = compiler.target, version, compiler.memory_size, left_out
         if ok is not None:
-            own = compiler.target, version, left_out
             return Compiled(dumps, log, ok["memory"], ok["seconds"], *own)
         if ending.answer is None and not ending.is_late and is_enough():
-            return Compiled(dumps, log, None, None, compiler.target, version, left_out)
+            return Compiled(dumps, log, None, None, *own)
         text = log.read_text(encoding="utf-8", errors="replace")
         fewer = without_unknown_field(compiler.description, text)
         if fewer is None:
-            raise explain(ending, text.splitlines(), settings.seconds)
+            library = library_of(compiler.plugin)
+            attempt = Attempt(program, settings.flags, settings.seconds, library)
+            raise explain(ending, text.splitlines(), attempt)
         compiler = compiler._replace(description=fewer[0])
         left_out.append(fewer[1])
 
@@ -186,7 +199,7 @@ class _Report:
     def is_whole(self) -> bool:
         """Look once more."""
         before = self._size
-        self._size = sum(path.stat().st_size for path in self._dumps.glob(_LAST_OF_PASSES))
+        self._size = sum(path.stat().st_size for path in self._dumps.glob(REPORTS))
         return self._size == before > 0
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Sequence
 
 from hloopt.diagnostics import HloError
 
 _FLAG = re.compile(r"(?:--)?(?P<name>xla_\w+)(?:=(?P<value>\S*))?")
-
 
 UNKNOWN_FLAG = "HLO020"
 """The code of an error about a flag that is none of XLA."""
@@ -18,6 +18,7 @@ _OURS = {
     "xla_dump_hlo_pass_re": "`hloopt xla passes` has dumps around all passes",
 }
 """Flags that are not the user's here, each with what is there in place of it."""
+_IN_LIBRARY = re.compile(rb"\0(xla_[a-z0-9_]+)(?=\0)")
 _SPECIAL = re.compile(r"[\s\"'\\]")
 
 
@@ -76,3 +77,16 @@ def _quoted(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def flags_in(library: str) -> set[str]:
+    """Names of flags, and what looks like them, in the library of a compiler; empty where it cannot
+    be read. Reads all of it: half a second."""
+    try:
+        with (
+            open(library, "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return {match[1].decode() for match in _IN_LIBRARY.finditer(content)}
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return set()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hloopt.compilers.compiling import Compiler, Settings, compile_program
 from hloopt.compilers.failures import CompilerFailure, CompilerTooSlow
 from hloopt.compilers.flags import Flags
-from hloopt.compilers.log import passes_of
+from hloopt.compilers.log import last_pass, passes_of
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.dumps.folder import scan
 from hloopt.dumps.names import Phase
+
+NO_PASS = "HLO021"
+"""The code of an error about a pass that XLA does not run, or not alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,41 @@ def isolate(
 
     A pass that the compiler has at several places runs at each, with the options it has there. A
     pipeline that is a pass runs whole. Two compiles. Raises HloError for a pass that this compiler
-    does not run on the program, and CompilerFailure where the compiler fails before it.
+    does not run on the program, or not alone, and CompilerFailure where a whole compile fails
+    before it, or the pass does.
     """
-    parts = _parts(name, program, compiler, folder / "all", settings)
+    parts = pipelines_of(program, compiler, folder / "all", settings, until=name)
+    if name not in passes_in(parts):
+        raise _no_pass(name, parts, compiler.target)
+    found, failure = run_alone(name, parts, program, compiler, folder / "alone", settings)
+    if found:
+        return found
+    if failure is None:
+        raise HloError(
+            f"XLA does not come to '{name}' with its other passes switched off",
+            help=_where_listed(compiler.target),
+            code=NO_PASS,
+        )
+    if last_pass(_log(folder / "alone")) == name:
+        failure.help = "passes that it needs before it are switched off"
+        raise failure
+    raise HloError(
+        f"'{name}' cannot run alone on this program, XLA fails before it: {failure.message}",
+        help=_where_listed(compiler.target),
+        code=NO_PASS,
+    ).noted(failure.note)
+
+
+def run_alone(
+    name: str,
+    parts: Mapping[str, set[str]],
+    program: Program,
+    compiler: Compiler,
+    folder: Path,
+    settings: Settings,
+) -> tuple[list[Run], CompilerFailure | None]:
+    """The runs of a pass of `pipelines_of`, and how the compile failed, which it may behind the
+    last of them. Raises CompilerTooSlow."""
     kept = _with_parts(name, parts)
     others = [each for each in parts if each not in kept and not parts[each]]
     flags = Flags.of(settings.flags)
@@ -50,48 +85,58 @@ def isolate(
     )
     failure: CompilerFailure | None = None
     try:
-        compile_program(program, compiler, folder / "alone", alone)
+        compile_program(program, compiler, folder, alone)
     except CompilerTooSlow:
         raise
     except CompilerFailure as error:
         # What one pass alone leaves can seldom be made code of: that comes behind all passes.
         failure = error
-    if found := _runs(folder / "alone" / "dumps", name):
-        return found
-    raise failure or HloError(
-        f"XLA writes no dumps around '{name}'",
-        help="it is a pipeline that is no pass of another: name one of its passes",
-        code="HLO021",
-    )
+    return _runs(folder / "dumps", name), failure
 
 
-def _parts(
-    name: str, program: Program, compiler: Compiler, folder: Path, settings: Settings
+def pipelines_of(
+    program: Program, compiler: Compiler, folder: Path, settings: Settings, until: str
 ) -> dict[str, set[str]]:
-    """The passes of a whole compile, which has that of the name; it may fail behind them.
-
-    Raises HloError where it has not, and CompilerFailure where it failed before.
-    """
+    """The passes and pipelines of a whole compile, as `passes_of` has them; it may fail behind the
+    pass `until`. Raises CompilerFailure where it failed before."""
     failure: CompilerFailure | None = None
     try:
         compile_program(program, compiler, folder, replace(settings, until_buffers=True))
     except CompilerFailure as error:
         failure = error
-    log = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-    parts = passes_of(log.splitlines())
-    if name in parts and not isinstance(failure, CompilerTooSlow):
+    parts = passes_of(_log(folder))
+    if failure is None or (until in parts and not isinstance(failure, CompilerTooSlow)):
         return parts
-    if failure is not None:
-        raise failure
-    hint = did_you_mean(name, parts) or "`hloopt xla passes --all` lists those that run"
-    raise HloError(
-        f"XLA does not run a pass '{name}' on this program for {compiler.target}",
-        help=hint,
-        code="HLO021",
+    raise failure
+
+
+def passes_in(parts: Mapping[str, set[str]]) -> set[str]:
+    """Names of passes, and of pipelines that are passes of others."""
+    return set().union(*parts.values())
+
+
+def _no_pass(name: str, parts: Mapping[str, set[str]], target: str) -> HloError:
+    if name in parts:
+        message = f"'{name}' is a pipeline of XLA that is no pass of another"
+        help = f"name one of its passes: {', '.join(sorted(parts[name]))}"
+        return HloError(message, help=help, code=NO_PASS)
+    message = f"XLA does not run a pass '{name}' on this program for {target}"
+    near = did_you_mean(name, passes_in(parts))
+    return HloError(message, help=near or _where_listed(target), code=NO_PASS)
+
+
+def _where_listed(target: str) -> str:
+    return (
+        f"`hloopt xla passes FILE --target {target} --all` lists the passes that run on a program, "
+        "docs/xla_isolation.md those that run alone"
     )
 
 
-def _with_parts(name: str, parts: dict[str, set[str]]) -> set[str]:
+def _log(folder: Path) -> list[str]:
+    return (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _with_parts(name: str, parts: Mapping[str, set[str]]) -> set[str]:
     found: set[str] = set()
     waiting = [name]
     while waiting:

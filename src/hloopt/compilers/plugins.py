@@ -85,6 +85,15 @@ def check_jaxlib() -> None:
         )
 
 
+def library_of(plugin: str | None) -> str:
+    """The path of the library that has the compiler: a plug-in, or the one in jaxlib."""
+    if plugin is not None:
+        return plugin
+    spec = find_spec("jaxlib")
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return next((str(path) for each in folders for path in Path(each).glob("libjax_common.*")), "")
+
+
 def version_of(plugin: str | None) -> str:
     """The wheel of a compiler with its version, as far as the folders around it tell."""
     if plugin is None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from hloopt.diagnostics import HloError
+from hloopt.diagnostics import HloError, Source, Span, counted
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 
@@ -23,6 +23,8 @@ class Program:
     is_partitioned: bool
     """Whether it is what the partitioner makes, which must not run on it again."""
     uses_shardy: bool = False
+    name: str = ""
+    """The path of StableHLO."""
 
     @classmethod
     def read(cls, path: str, devices: int | None = None) -> Program:
@@ -49,6 +51,8 @@ class Program:
         shape = replicas, partitions
         if devices is not None:
             shape = _shape_for(devices, replicas, partitions)
+            if shape != (replicas, partitions):
+                _check_shape(module, shape, replicas * partitions)
         return cls(
             source=module,
             replicas=shape[0],
@@ -83,6 +87,17 @@ class Program:
             if isinstance(self.source, Module)
             else 0
         )
+
+    def span_at(self, line: int, column: int) -> Span | None:
+        """A place in the text of StableHLO, both counted from 1; None where it is bytecode."""
+        if isinstance(self.source, Module) or self.source.startswith(_BYTECODE):
+            return None
+        text = self.source.decode(errors="replace")
+        lines = text.splitlines(keepends=True)
+        if not 0 < line <= len(lines):
+            return None
+        start = sum(map(len, lines[: line - 1])) + column - 1
+        return Span.in_line(Source(self.name, text), start, start + 1)
 
     def code_for_jaxlib(self) -> bytes:
         """As `code`, HLO as text. jaxlib makes MLIR of it, in which groups of a mesh get lost."""
@@ -123,6 +138,24 @@ def _shape_for(devices: int, replicas: int, partitions: int) -> tuple[int, int]:
     return replicas, devices // replicas
 
 
+def _check_shape(module: Module, shape: tuple[int, int], devices: int) -> None:
+    """Raise HloError for a module that is invalid for so many replicas and partitions, valid as it
+    is for so many `devices`."""
+    from hloopt.verifier import ANY_TARGET, verify_module
+
+    names = "replica_count", "num_partitions"
+    before = [module.attributes.get(name) for name in names]
+    for name, count in zip(names, shape, strict=True):
+        module.set_attribute(name, str(count))
+    errors = verify_module(module, ANY_TARGET)
+    for name, text in zip(names, before, strict=True):
+        module.set_attribute(name, text)
+    if errors:
+        errors[0].help = f"it is a program for {counted(devices, 'device')}"
+        raise errors[0]
+
+
+_BYTECODE = b"ML\xefR"
 _COUNT = r"mhlo\.num_{} = (\d+)"
 _SHARDY = b"sdy.mesh"
 
@@ -146,6 +179,7 @@ def _stablehlo(path: str, devices: int | None) -> Program:
         partitions=partitions,
         is_partitioned=False,
         uses_shardy=_SHARDY in code,
+        name=path,
     )
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hloopt.compilers.compiling import Compiled
+from hloopt.compilers.compiling import REPORTS, Compiled
 from hloopt.compilers.pjrt_api import MEMORY_STATS
 from hloopt.diagnostics import HloError
 from hloopt.dumps.logs import Times, read_pass_times
+from hloopt.patterns import pattern
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_DEVICE_BYTES = pattern(r"Memory Space: default \(color=0\)\s+Total bytes: (\d+)")
+"""The device's own memory, in XLA's report: it has other spaces, such as the host's, too."""
 
 
 def note(compiled: Compiled) -> str:
@@ -24,6 +28,33 @@ def note(compiled: Compiled) -> str:
         f"{compiled.version}, {where}, with flags of this command line only: kernels and times may "
         f"differ from yours{unknown}"
     )
+
+
+def needed_bytes(compiled: Compiled) -> int:
+    """The memory of a device that XLA's buffers need; 0 where no report of XLA tells."""
+    reports = (path.read_text(encoding="utf-8") for path in compiled.dumps.glob(REPORTS))
+    found = filter(None, map(_DEVICE_BYTES.search, reports))
+    return max((int(match[1]) for match in found), default=0)
+
+
+def shortfall(compiled: Compiled) -> str | None:
+    """The sentence that a program does not fit into its device; None where it may, as far as XLA's
+    buffers tell. XLA compiles what does not fit without a word."""
+    from hloopt.reports.console.units import human_bytes
+
+    needed, capacity = needed_bytes(compiled), compiled.memory_size
+    if not 0 < capacity < needed:
+        return None
+    where = "this machine" if compiled.target == "cpu" else compiled.target
+    return (
+        f"it does not fit: XLA's buffers need {human_bytes(needed)} on each device, and {where} "
+        f"has {human_bytes(capacity)} of memory"
+    )
+
+
+def notes(compiled: Compiled) -> list[str]:
+    """Sentences for below a report, `shortfall` first."""
+    return [each for each in (shortfall(compiled), note(compiled)) if each]
 
 
 def times_of(compiled: Compiled) -> Times:
@@ -46,13 +77,15 @@ def compile_to_json(compiled: Compiled) -> dict[str, Any]:
     """Bytes, seconds, the compiler and its passes."""
     return {
         "memory": None if compiled.memory is None else dict(compiled.memory),
+        "needed": needed_bytes(compiled),
+        "capacity": compiled.memory_size,
         "seconds": compiled.seconds,
         "compiler": compiled.version,
         "passes": [
             {"module": module, "pipeline": pipeline, "pass": name, **time._asdict()}
             for (module, pipeline, name), time in pass_times(compiled).items()
         ],
-        "notes": [note(compiled)],
+        "notes": notes(compiled),
     }
 
 
@@ -89,4 +122,5 @@ def render_compile(compiled: Compiled, console: Console, *, top: int) -> None:
         f"{human_seconds(compiled.seconds or 0.0)}, with logging and dumps",
         width=width,
     )
-    print_footnote(console, note(compiled), width=width)
+    for each in notes(compiled):
+        print_footnote(console, each, width=width)

@@ -56,7 +56,7 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
     hloopt xla compile step.mlir --target cpu --stage llvm -o kernels/
     hloopt xla compile step.hlo --target h100_sxm --flag xla_gpu_enable_pipelined_all_gather=true
     """
-    from hloopt.compilers.report import compile_to_json, note, render_compile
+    from hloopt.compilers.report import compile_to_json, notes, render_compile
     from hloopt.compilers.stages import STAGES, files_of
 
     if output is not None and stage is None:
@@ -67,7 +67,8 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
     with compiled(file, options, until_buffers=stops) as found:
         if stage is not None:
             _write(files_of(stage, found.dumps), output)
-            say(note(found))
+            for note in notes(found):
+                say(note)
         elif options["output_format"] == "json":
             print_json(compile_to_json(found))
         else:

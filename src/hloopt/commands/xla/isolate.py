@@ -10,7 +10,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, HloCommand, format_option, print_json, say
-from hloopt.commands.xla.options import chosen, compiler_options, waiting, write_hlo
+from hloopt.commands.xla.options import chosen, compiler_options, repeatable, waiting, write_hlo
 
 if TYPE_CHECKING:
     from hloopt.compilers.compiling import Compiler
@@ -85,6 +85,7 @@ def isolated(file: str, pass_name: str, options: dict[str, Any]) -> tuple[list[R
     with (
         tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder,
         waiting(f"XLA runs {pass_name} on {file}"),
+        repeatable(file, options),
     ):
         return isolate(program, pass_name, compiler, Path(folder), settings), compiler
 

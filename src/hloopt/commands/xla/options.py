@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from hloopt.commands.shared.common import Function, say
 
 if TYPE_CHECKING:
     from hloopt.compilers.compiling import Compiled, Compiler
+    from hloopt.compilers.failures import CompilerFailure
     from hloopt.compilers.programs import Program
 
 _SECONDS = 600.0
@@ -66,6 +68,54 @@ def compiler_options(command: Function) -> Function:
     return command
 
 
+@contextmanager
+def repeatable(path: str, options: dict[str, Any]) -> Iterator[None]:
+    """Let a failure of the compiler say how to see it again, and how to make it small."""
+    from hloopt.compilers.failures import CompilerFailure
+
+    try:
+        yield
+    except CompilerFailure as failure:
+        failure.help = "; ".join(_next_steps(failure, path, options))
+        raise
+
+
+def _next_steps(failure: CompilerFailure, path: str, options: dict[str, Any]) -> Iterator[str]:
+    from hloopt.compilers.failures import CompilerKilled, CompilerTooSlow
+
+    is_late = isinstance(failure, CompilerTooSlow)
+    if failure.help is not None:
+        yield failure.help
+        if not isinstance(failure, CompilerTooSlow | CompilerKilled):
+            return
+    target, devices = options["target"], options["devices"]
+    more = [word for flag in options["flags"] for word in ("--flag", flag)]
+    if _is_written("plugin"):
+        more += ["--plugin", options["plugin"]]
+    if not is_late:
+        count = [] if devices is None else ["--devices", str(devices)]
+        words = ["hloopt", "xla", "compile", path, "--target", target, *more, *count]
+        yield f"`{shlex.join(words)}` repeats it"
+    if isinstance(failure, CompilerKilled) or devices is not None or not _is_hlo_file(path):
+        return
+    hangs = ["--hangs", f"{options['timeout']:g}s"] if is_late else []
+    words = ["hloopt", "reduce", path, "--xla-crashes", target, *hangs, *more]
+    shows = "takes as long" if is_late else "fails in the same way"
+    yield f"`{shlex.join(words)}` makes the smallest program that {shows}"
+
+
+def _is_hlo_file(path: str) -> bool:
+    from hloopt.files import STANDARD_STREAM
+
+    return path != STANDARD_STREAM and not path.endswith((".mlir", ".mlirbc"))
+
+
+def _is_written(option: str) -> bool:
+    """Whether the command line has an option, which else a variable of the environment may have."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     """The program in a file, and the compiler that the options name. Raises HloError."""
     from hloopt.compilers.compiling import Compiler, check_flags
@@ -73,6 +123,8 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     from hloopt.diagnostics import counted
 
     check_flags(options["flags"])
+    if options["target"] == "cpu" and _is_written("plugin"):
+        raise click.UsageError("--plugin is a compiler for GPUs: --target cpu takes that of jaxlib")
     compiler = Compiler.named(options["target"], options["plugin"])
     program = Program.read(path, options["devices"])
     if program.elided:
@@ -94,7 +146,7 @@ def compiled(path: str, options: dict[str, Any], **settings: Any) -> Iterator[Co
     program, compiler = chosen(path, options)
     wanted = Settings(flags=options["flags"], seconds=options["timeout"], **settings)
     with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
-        with waiting(f"XLA compiles {path} for {compiler.target}"):
+        with waiting(f"XLA compiles {path} for {compiler.target}"), repeatable(path, options):
             found = compile_program(program, compiler, Path(folder), wanted)
         yield found
 

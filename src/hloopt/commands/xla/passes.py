@@ -38,7 +38,7 @@ def command(file: str, keep: str | None, jobs: int, **options: Any) -> int:
     hloopt xla passes step.hlo --target cpu --diff algsimp#2
     hloopt xla passes step.hlo --target b200 --track %all-gather.3
     """
-    from hloopt.compilers.report import note, times_of
+    from hloopt.compilers.report import notes, times_of
     from hloopt.diagnostics import HloError
     from hloopt.dumps.folder import scan
     from hloopt.dumps.gather import Gatherer
@@ -51,7 +51,8 @@ def command(file: str, keep: str | None, jobs: int, **options: Any) -> int:
             raise HloError("XLA left no dumps of HLO: is there a flag that keeps it from that?")
         main = max(compilations, key=lambda each: len(each.stages))
         exit_code = show_chain(main, Gatherer(jobs, None), options, times_of(found) or None)
-        say(note(found))
+        for note in notes(found):
+            say(note)
         if keep is not None:
             _keep(found.dumps, keep)
     return exit_code

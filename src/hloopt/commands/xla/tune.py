@@ -19,7 +19,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.each_file import jobs_option
 from hloopt.commands.shared.running import showing_parts
-from hloopt.commands.xla.options import chosen, compiler_options
+from hloopt.commands.xla.options import chosen, compiler_options, repeatable
 
 if TYPE_CHECKING:
     from hloopt.tuning.journal import Journal
@@ -93,7 +93,8 @@ def command(file: str, **options: Any) -> int:
     judged = list(search.judged.values()) or work.done
     default = next((each for each in judged if not each.flags), None)
     if default is None or default.seconds is None:
-        raise _no_default(default)
+        with repeatable(file, options):
+            raise _no_default(default)
     tuned = Tuned(judged, search.unknown, is_whole, compiler.target, version)
     if options["output_format"] == "json":
         print_json(tuned_to_json(tuned))
