@@ -105,16 +105,22 @@ os.kill(os.getpid(), 9)
 CHILD = """
 import os, time
 from hloopt.compilers.plugin_child import end_with_parent
-end_with_parent({!r})
-print(os.getpid(), flush=True)
+parent = os.getppid()
+{0}
+end_with_parent({1!r}, parent)
+if {0!r} == "":
+    print(os.getpid(), flush=True)
 time.sleep(600)
 """
+LATER = "print(os.getpid(), flush=True)\nwhile os.getppid() == parent: time.sleep(0.01)"
 
 
-def test_a_child_ends_with_its_parent_and_removes_the_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", LATER])
+def test_a_child_ends_with_its_parent_and_removes_the_folder(before: str, tmp_path: Path) -> None:
+    """Also where the parent is gone before it looks."""
     folder = tmp_path / "job"
     folder.mkdir()
-    command = [sys.executable, "-c", PARENT, CHILD.format(str(folder / "job.json"))]
+    command = [sys.executable, "-c", PARENT, CHILD.format(before, str(folder / "job.json"))]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     child = int(run.stdout)
     for _ in range(100):

@@ -41,21 +41,27 @@ def run_child(
     Neither it nor a process that it started is left, whatever happens here.
     """
     answer.unlink(missing_ok=True)  # that of a child before
-    with log.open("wb") as stream:
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, str(job)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            start_new_session=True,
-        )
-    try:
-        is_late = _wait(child, seconds, is_enough)
+    command = [sys.executable, "-P", "-m", module, str(job)]
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:  # a signal has to wait until there is a child to end
+        with log.open("wb") as stream:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            is_late = _wait(child, seconds, is_enough)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
     try:
         found = json.loads(answer.read_text(encoding="utf-8"))
     except OSError:

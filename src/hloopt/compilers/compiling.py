@@ -35,7 +35,7 @@ REPORTS = "*-memory-usage-report.txt"
 """The name of the report on memory, the last file that is written before code is generated."""
 _LOGGED = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=1"}
 _MEMORY_SIZE = re.compile(r"\bdevice_memory_size\s*:\s*(\d+)")
-_FREE = re.compile(r"TF_(?:CPP|XLA)_\w*|XLA_FLAGS|JAX_\w*")
+_FREE = re.compile(r"TF_(?:CPP|XLA)_\w*|XLA_FLAGS|JAX_\w*|TEST_TMPDIR")
 """Variables of the environment that a compile must not depend on."""
 
 
@@ -127,7 +127,7 @@ def compile_program(
         job = _write_job(program, compiler, folder)
         ending = run_child(
             f"hloopt.compilers.{'cpu_child' if compiler.plugin is None else 'plugin_child'}",
-            *(job, answer, log, _environment(flags), settings.seconds, is_enough),
+            *(job, answer, log, _environment(flags, folder), settings.seconds, is_enough),
         )
         ok = (ending.answer or {}).get("ok")
         version = version_of(compiler.plugin)
@@ -179,14 +179,17 @@ def _write_job(program: Program, compiler: Compiler, folder: Path) -> Path:
         "partitions": program.partitions,
         "shardy": program.uses_shardy,
         "answer": str(folder / "answer.json"),
+        "parent": os.getpid(),
     }
     job.write_text(json.dumps(content), encoding="utf-8")
     return job
 
 
-def _environment(flags: Flags) -> dict[str, str]:
+def _environment(flags: Flags, folder: Path) -> dict[str, str]:
+    """For a compile that is ended early, XLA's temporary files are in the folder, too."""
     kept = {name: value for name, value in os.environ.items() if not _FREE.fullmatch(name)}
-    return {**kept, **_LOGGED, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags.text()}
+    own = {"TMPDIR": str(folder), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags.text()}
+    return {**kept, **_LOGGED, **own}
 
 
 class _Report:

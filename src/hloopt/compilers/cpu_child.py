@@ -18,8 +18,8 @@ from hloopt.xla.child import hlo_bindings
 
 def main(path: str) -> None:
     """Do a job, and write the answer as a whole."""
-    end_with_parent(path)
     job = json.loads(Path(path).read_text(encoding="utf-8"))
+    end_with_parent(path, job["parent"])
     try:
         found: dict[str, Any] = {"ok": _compiled(job)}
     except (ImportError, AttributeError) as error:

@@ -21,15 +21,15 @@ from hloopt.compilers.pjrt_api import PjrtError, Plugin
 
 def main(path: str) -> None:
     """Do a job, and write the answer as a whole."""
-    end_with_parent(path)
     job = json.loads(Path(path).read_text(encoding="utf-8"))
+    end_with_parent(path, job["parent"])
     answer_with(job["answer"], _answer(job))
 
 
-def end_with_parent(path: str) -> None:
+def end_with_parent(path: str, parent: int) -> None:
     """End, with all that was started, and remove the job's folder, once the parent is gone: it may
-    be killed, and then it cannot tell."""
-    parent = os.getppid()
+    be killed, and then it cannot tell. `parent` is its process id: by now it may be gone."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the parent held signals while it started this
 
     def watch() -> None:
         while os.getppid() == parent:
