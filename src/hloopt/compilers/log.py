@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hloopt.dumps.logs import events_of
 from hloopt.patterns import pattern
 
 _BEGUN = pattern(r".*hlo_pass_pipeline\.cc:\d+\] +HLO pass (?P<name>[^\s:].*?)\s*$")
-_RUNNING = pattern(r".*hlo_pass_pipeline\.cc:\d+\] +Running HLO pass pipeline on .*?: (?P<name>.+)")
 
 
 def last_pass(lines: Sequence[str]) -> str | None:
@@ -19,12 +19,9 @@ def last_pass(lines: Sequence[str]) -> str | None:
 def passes_of(lines: Sequence[str]) -> dict[str, set[str]]:
     """The passes and pipelines that ran, each with those that it has if it is a pipeline."""
     parts: dict[str, set[str]] = {}
-    pipeline = ""
-    for line in lines:
-        if match := _RUNNING.match(line):
-            pipeline = match["name"]
-            parts.setdefault(pipeline, set())
-        elif match := _BEGUN.match(line):
-            parts.setdefault(match["name"], set())
-            parts.setdefault(pipeline, set()).add(match["name"])
+    for event in events_of(lines):
+        passes = parts.setdefault(event.pipeline, set())
+        if event.name:
+            passes.add(event.name)
+            parts.setdefault(event.name, set())
     return parts

@@ -5,7 +5,7 @@ XLA writes them with TF_CPP_MIN_LOG_LEVEL=0 and TF_CPP_VMODULE=hlo_pass_pipeline
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class _Thread:
     def enter(self, module: str, pipeline: str) -> None:
         """A pipeline begins: behind another, once more, or as the pass that runs, or within it."""
         if len(self.stack) < 2:
-            self.module, self.stack = module, [pipeline]
+            self.module, self.stack[:] = module, [pipeline]
         elif self.stack[-1] != pipeline:
             self.stack.append(pipeline)
 
@@ -66,24 +66,45 @@ def read_pass_times(path: str) -> Times:
 
 def _times(lines: Iterable[str]) -> Times:
     times: Times = {}
-    threads: dict[str, _Thread] = {}
-    for line in lines:
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        thread = threads.setdefault(match["thread"], _Thread())
-        if match["pipeline"] is not None:
-            thread.enter(match["module"], in_file_name(match["pipeline"]))
-        elif match["begun"] is not None:
-            thread.stack.append(in_file_name(match["begun"]))
-        elif (done := in_file_name(match["done"])) in thread.stack[1:]:
-            while thread.stack.pop() != done:
-                pass
-            key = in_file_name(thread.module), thread.stack[-1], done
+    for event in events_of(lines):
+        if event.seconds is not None:
+            names = event.module, event.pipeline, event.name
+            key = in_file_name(names[0]), in_file_name(names[1]), in_file_name(names[2])
             before = times.get(key, PassTime(0, 0.0))
-            seconds = float(match["amount"]) * _UNITS[match["unit"]]
-            times[key] = PassTime(before.runs + 1, before.seconds + seconds)
+            times[key] = PassTime(before.runs + 1, before.seconds + event.seconds)
     return times
+
+
+class Event(NamedTuple):
+    """The begin or end of a pass, which may be a pipeline itself, or the begin of a pipeline."""
+
+    module: str
+    pipeline: str
+    """The one that runs the pass, or that begins."""
+    name: str
+    """The pass; empty for a pipeline that begins."""
+    seconds: float | None = None
+    """The time of a pass that ends."""
+
+
+def events_of(lines: Iterable[str]) -> Iterator[Event]:
+    """The events of a log in its order, on all threads."""
+    threads: dict[str, _Thread] = {}
+    for match in filter(None, map(_LINE.match, lines)):
+        thread = threads.setdefault(match["thread"], _Thread())
+        stack = thread.stack
+        if (pipeline := match["pipeline"]) is not None:
+            thread.enter(match["module"], pipeline)
+            yield Event(thread.module, pipeline, "")
+        elif (begun := match["begun"]) is not None:
+            if stack:  # else the log does not have the begin of the pipeline
+                yield Event(thread.module, stack[-1], begun)
+            stack.append(begun)
+        elif (done := match["done"]) in stack[1:]:
+            while stack.pop() != done:
+                pass
+            seconds = float(match["amount"]) * _UNITS[match["unit"]]
+            yield Event(thread.module, stack[-1], done, seconds)
 
 
 _SPECIAL = pattern(r"[/\\\[\] ]")
