@@ -25,7 +25,7 @@ def note(compiled: Compiled) -> str:
         fields = ", ".join(compiled.left_out)
         unknown = f"; it does not know {fields} of the description of the device"
     return (
-        f"{compiled.version}, {where}, with flags of this command line only: kernels and times may "
+        f"{compiled.version}, {where}, with the flags given only: kernels and times may "
         f"differ from yours{unknown}"
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hloopt.compilers.debug_options import parse_debug_options
 from hloopt.diagnostics import HloError, did_you_mean
 
 _LOGGING = frozenset(
@@ -120,12 +121,7 @@ def _read_debug_options(path: str) -> Flags:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise HloError(f"{path}: {getattr(error, 'strerror', None) or 'is not text'}") from None
-    flags: Flags = {}
-    for line in text.splitlines():
-        name, colon, value = line.partition(":")
-        if colon:
-            flags[name.strip()] = value.strip().strip('"')
-    return flags
+    return parse_debug_options(text)
 
 
 def _known(name: str) -> str:

@@ -11,6 +11,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, parse_time
+from hloopt.commands.shared.compiler_options import flag_option, plugin_option
 
 if TYPE_CHECKING:
     from hloopt.reduction.outcomes import Predicate
@@ -81,21 +82,8 @@ _FAILURES = (
 )
 """The options that say which failure."""
 _SETTINGS = (
-    click.option(
-        "--flag",
-        "flags",
-        multiple=True,
-        metavar="xla_NAME=VALUE",
-        help="with --xla-crashes: a flag of XLA",
-    ),
-    click.option(
-        "--plugin",
-        envvar="HLOOPT_XLA_PLUGIN",
-        show_envvar=True,
-        metavar="NAME|PATH",
-        help="with --xla-crashes: the compiler for GPUs, as in hloopt xla",
-        shell_complete=completion.files,
-    ),
+    flag_option("with --xla-crashes: a flag of XLA"),
+    plugin_option("with --xla-crashes: the compiler for GPUs, as in hloopt xla"),
     click.option(
         "-p",
         "--pipeline",

@@ -18,8 +18,8 @@ from hloopt.commands.shared.common import (
     seeds_option,
     top_option,
 )
+from hloopt.commands.xla.inputs import program_options
 from hloopt.commands.xla.isolate import isolated, number_of, place_option
-from hloopt.commands.xla.options import compiler_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE", shell_complete=completion.files)
-@compiler_options
+@program_options
 @click.option(
     "--passes",
     required=True,

@@ -17,7 +17,8 @@ from hloopt.commands.shared.common import (
     say,
     top_option,
 )
-from hloopt.commands.xla.options import compiled, compiler_options, write_hlo
+from hloopt.commands.xla.inputs import program_options
+from hloopt.commands.xla.options import compiled, write_hlo
 
 _STAGES = (
     *("hlo-before", "spmd", "hlo", "buffer-assignment", "memory", "thunks"),
@@ -27,8 +28,7 @@ _STAGES = (
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE", shell_complete=completion.files)
-@compiler_options
+@program_options
 @click.option(
     "--stage",
     type=click.Choice(_STAGES),

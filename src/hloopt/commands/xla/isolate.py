@@ -10,7 +10,8 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, HloCommand, format_option, print_json, say
-from hloopt.commands.xla.options import chosen, compiler_options, repeatable, waiting, write_hlo
+from hloopt.commands.xla.inputs import program_options
+from hloopt.commands.xla.options import chosen, repeatable, waiting, write_hlo
 
 if TYPE_CHECKING:
     from hloopt.compilers.compiling import Compiler
@@ -28,8 +29,7 @@ def place_option(command: Function) -> Function:
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE", shell_complete=completion.files)
-@compiler_options
+@program_options
 @click.option(
     "--pass", "pass_name", required=True, metavar="NAME", help="the pass, as XLA names it"
 )

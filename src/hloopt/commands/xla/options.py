@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, say
+from hloopt.commands.shared.compiler_options import flag_option, plugin_option, target_option
 
 if TYPE_CHECKING:
     from hloopt.compilers.compiling import Compiled, Compiler
@@ -20,52 +20,40 @@ if TYPE_CHECKING:
     from hloopt.compilers.programs import Program
 
 _SECONDS = 600.0
+_TARGET = "cpu, a GPU (`hloopt targets`), a file of ours, or XLA's description *.txtpb"
 
 
-def compiler_options(command: Function) -> Function:
+def compiler_options(*, needs_target: bool = True) -> Callable[[Function], Function]:
     """`--target`, `--devices`, `--flag`, `--plugin`, `--timeout`; see `compiled`."""
-    for option in reversed(
-        (
-            click.option(
-                "--target",
-                required=True,
-                metavar="cpu|NAME|FILE",
-                help="cpu, a GPU (`hloopt targets`), a file of ours, or XLA's description *.txtpb",
-                shell_complete=completion.targets,
-            ),
-            click.option(
-                "--devices",
-                type=click.IntRange(1),
-                metavar="N",
-                help="devices to compile for; default: what the program says",
-            ),
-            click.option(
-                "--flag",
-                "flags",
-                multiple=True,
-                metavar="xla_NAME=VALUE",
-                help="a flag of XLA; XLA_FLAGS of the environment is not read",
-            ),
-            click.option(
-                "--plugin",
-                envvar="HLOOPT_XLA_PLUGIN",
-                show_envvar=True,
-                metavar="NAME|PATH",
-                help="the compiler for GPUs: cuda13, cuda12, rocm7, or a PJRT library",
-                shell_complete=completion.files,
-            ),
-            click.option(
-                "--timeout",
-                type=click.FloatRange(0, min_open=True),
-                default=_SECONDS,
-                show_default=True,
-                metavar="SECONDS",
-                help="end a compile after so long; isolate and compare make two",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+
+    def declare(command: Function) -> Function:
+        for option in reversed(
+            (
+                target_option(_TARGET, required=needs_target),
+                click.option(
+                    "--devices",
+                    type=click.IntRange(1),
+                    metavar="N",
+                    help="devices to compile for; default: what the program says",
+                ),
+                flag_option("a flag of XLA; XLA_FLAGS of the environment is not read"),
+                plugin_option(
+                    "the compiler for GPUs: cuda13, cuda12, rocm7, or a PJRT library"
+                ),
+                click.option(
+                    "--timeout",
+                    type=click.FloatRange(0, min_open=True),
+                    default=_SECONDS,
+                    show_default=True,
+                    metavar="SECONDS",
+                    help="end a compile after so long; isolate and compare make two, bisect three",
+                ),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return declare
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import HloCommand, color_option, format_option, say, top_option
 from hloopt.commands.shared.each_file import jobs_option
 from hloopt.commands.shared.pass_chain import chain_options, show_chain
-from hloopt.commands.xla.options import compiled, compiler_options
+from hloopt.commands.xla.inputs import program_options
+from hloopt.commands.xla.options import compiled
 
 
 @click.command(cls=HloCommand)
-@click.argument("file", metavar="FILE", shell_complete=completion.files)
-@compiler_options
+@program_options
 @chain_options
 @click.option(
     "--keep",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=HloCommand)
 @click.argument("file", metavar="FILE", shell_complete=completion.files)
-@compiler_options
+@compiler_options()
 @click.option(
     "--preset",
     metavar="NAME|FILE.yaml",

@@ -1,0 +1,218 @@
+"""The conditions of a compile, from the folder that XLA dumped it to.
+
+    dumped = read_dump("/tmp/dump", "jit_step")
+    flags, refused = accepted(dumped.flags, Compiler.named(dumped.target), Path("work"))
+
+XLA writes flags that have not their defaults (`….debug_options`), for GPUs a description of the
+device, and the results of autotuning where there are some.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from hloopt.compilers.compiling import Compiler, Settings, compile_program
+from hloopt.compilers.debug_options import parse_debug_options
+from hloopt.compilers.flags import UNKNOWN_FLAG
+from hloopt.compilers.programs import Program
+from hloopt.diagnostics import HloError, counted
+from hloopt.dumps.chain import choose
+from hloopt.dumps.folder import Compilation, scan
+from hloopt.dumps.names import Phase
+from hloopt.patterns import pattern
+
+RESULTS_FLAG = "xla_gpu_load_autotune_results_from"
+_FLAGS, _DESCRIPTION, _RESULTS = (
+    *("debug_options", "gpu_target_config.pbtxt"),
+    "autotune_results.pbtxt",
+)
+_CPU = "cpu_after_optimizations"
+_RESULT = pattern(r"(?:.*\n)*\s*results\s*:?\s*\{(?:.*\n?)*")
+_UNKNOWN = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
+_PROBE = "xla_hloopt_asks_what_is_unknown"
+"""A flag of no XLA: with it XLA reads all flags, and ends before it compiles."""
+_OF_A_DEVICE = ("xla_gpu_autotune_level", "xla_gpu_require_complete_aot_autotune_results")
+"""Flags about autotuning on a device, which is not here."""
+_OF_A_MACHINE = re.compile(r"xla_\w*(?:_path|_dir|_file|_filename|_file_or_directory_path|_from|_to)")
+"""Names of flags whose values are files and folders."""
+_TRIVIAL = "HloModule trivial\n\nENTRY %e () -> f32[] {\n  ROOT %c = f32[] constant(0)\n}\n"
+
+
+@dataclass(slots=True)
+class Dumped:
+    """The remains of one compile in a dump."""
+
+    folder: str
+    module: str
+    """The path of its text before the first pass."""
+    target: str | None
+    """`cpu`, or the path of XLA's description of the device; None where nothing tells."""
+    flags: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What was taken, and what is not there, in sentences."""
+
+
+def read_dump(folder: str, name: str | None) -> Dumped:
+    """The conditions of the compile of a module, which needs a name where there are several.
+
+    Raises HloError for a folder without modules, a module that is not there, and one whose text
+    before the first pass is not.
+    """
+    compilation = _chosen(folder, name)
+    first = compilation.first
+    if first is None or first.phase is not Phase.BEGIN:
+        raise HloError(
+            f"{folder}: the dump has no before_optimizations of {compilation.name}",
+            help="dump with --xla_dump_hlo_as_text; or give the module as FILE",
+        )
+    dumped = Dumped(folder, compilation.hlo(first).path, None)
+    dumped.notes.append(f"module: {os.path.basename(dumped.module)}")
+    _take_target(dumped, compilation)
+    _take_flags(dumped, compilation)
+    if dumped.target != "cpu":
+        _take_results(dumped, compilation)
+    return dumped
+
+
+def _chosen(folder: str, name: str | None) -> Compilation:
+    compilations = scan([folder]).compilations
+    if not compilations:
+        raise HloError(f"{folder}: no module was dumped there", code="HLO001")
+    if name is not None:
+        return choose(compilations, name)
+    if len(compilations) == 1:
+        return compilations[0]
+    largest = max(compilations, key=_size)
+    raise HloError(
+        f"{folder} has {counted(len(compilations), 'module')}",
+        help=f"name one: --module {largest.id}.{largest.name} is the largest, `hloopt dumps` "
+        "lists all",
+    )
+
+
+def _size(compilation: Compilation) -> int:
+    first = compilation.first
+    return 0 if first is None else compilation.hlo(first).size
+
+
+def _beside(compilation: Compilation, name: str) -> str | None:
+    """The path of a file that is about the module."""
+    for file in compilation.beside:
+        if file.name is not None and file.name.rest.endswith(f".{name}"):
+            return file.path
+    return None
+
+
+def _take_target(dumped: Dumped, compilation: Compilation) -> None:
+    path = _beside(compilation, _DESCRIPTION)
+    if path is not None:
+        dumped.target = path
+        dumped.notes.append(f"target: {os.path.basename(path)}")
+    elif any(stage.after == _CPU for stage in compilation.stages):
+        dumped.target = "cpu"
+        dumped.notes.append("target: cpu")
+    else:
+        dumped.notes.append(f"target: no {_DESCRIPTION} in the dump")
+
+
+def _take_flags(dumped: Dumped, compilation: Compilation) -> None:
+    from hloopt.files import read_source
+
+    path = _beside(compilation, _FLAGS)
+    if path is None:
+        dumped.notes.append(f"flags: no {_FLAGS} in the dump; XLA's defaults")
+        return
+    found = parse_debug_options(read_source(path).text)
+    dumped.flags = {name: value for name, value in found.items() if "dump" not in name}
+    kept, dropped = _split(dumped.flags)
+    dumped.flags = kept
+    names = ", ".join(f"{name}={value}" for name, value in kept.items())
+    dumped.notes.append(f"flags: {names or 'none that is not a default'}")
+    if dropped:
+        dumped.notes.append(f"flags that were left out: {', '.join(dropped)}")
+
+
+def _split(flags: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The flags that make sense here, and those that do not, each with the reason."""
+    kept: dict[str, str] = {}
+    dropped: list[str] = []
+    for name, value in flags.items():
+        if name in _OF_A_DEVICE:
+            dropped.append(f"{name}={value} (there is no device)")
+        elif _OF_A_MACHINE.fullmatch(name) and not os.path.exists(value):
+            dropped.append(f"{name}={value} (there is no such file here)")
+        elif re.search(r"\s", value):
+            dropped.append(f"{name} (its value has spaces)")
+        else:
+            kept[name] = value
+    return kept, dropped
+
+
+def _take_results(dumped: Dumped, compilation: Compilation) -> None:
+    """XLA writes a file also where it tuned nothing: that has a version alone."""
+    from hloopt.files import read_source
+
+    path = _beside(compilation, _RESULTS)
+    if path is None or not _RESULT.fullmatch(read_source(path).text):
+        dumped.notes.append("autotuning results: none in the dump; kernels may differ")
+    elif not os.path.isfile(path) or not path.endswith(_RESULTS):
+        dumped.notes.append("autotuning results: left out, XLA reads files of this machine, plain")
+    else:
+        dumped.flags[RESULTS_FLAG] = os.path.abspath(path)
+        dumped.notes.append(f"autotuning results: {os.path.basename(path)}")
+
+
+def accepted(
+    flags: Mapping[str, str], compiler: Compiler, folder: Path
+) -> tuple[dict[str, str], list[str]]:
+    """The flags that a compiler knows, with values that it reads; and the others, with the reason.
+
+    It is asked once, and where it reads one of the values not, again for each half of them.
+    `folder` must be empty.
+    """
+    places = map(folder.joinpath, map(str, count()))
+    unknown: list[str] = []
+
+    def ask(some: Sequence[str]) -> list[str]:
+        """Those of these flags whose values the compiler cannot read."""
+        names = _unknown(some, flags, compiler, next(places)) if some else set()
+        if names is not None:
+            unknown.extend(name for name in some if name in names)
+            return []
+        if len(some) == 1:
+            return list(some)
+        middle = len(some) // 2
+        return [*ask(some[:middle]), *ask(some[middle:])]
+
+    unread = ask(list(flags))
+    reasons = {
+        **dict.fromkeys(unknown, "this XLA does not know it"),
+        **dict.fromkeys(unread, "this XLA cannot read the value"),
+    }
+    dropped = [f"{name}={flags[name]} ({why})" for name, why in reasons.items()]
+    return {name: flags[name] for name in flags if name not in reasons}, dropped
+
+
+def _unknown(
+    names: Sequence[str], flags: Mapping[str, str], compiler: Compiler, folder: Path
+) -> set[str] | None:
+    """The names that a compiler does not know; None where it cannot read a value."""
+    from hloopt.text import parse_module
+
+    texts = [f"{name}={flags[name]}" for name in names]
+    settings = Settings(flags=[*texts, f"{_PROBE}=1"])
+    try:
+        compile_program(Program.of(parse_module(_TRIVIAL)), compiler, folder, settings)
+    except HloError as error:
+        if error.code != UNKNOWN_FLAG:
+            raise
+    lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+    found = next(filter(None, map(_UNKNOWN.match, lines)), None)
+    if found is None:
+        return None
+    return {flag.removeprefix("--").partition("=")[0] for flag in found["flags"].split()}
