@@ -38,7 +38,9 @@ _PROBE = "xla_hloopt_asks_what_is_unknown"
 """A flag of no XLA: with it XLA reads all flags, and ends before it compiles."""
 _OF_A_DEVICE = ("xla_gpu_autotune_level", "xla_gpu_require_complete_aot_autotune_results")
 """Flags about autotuning on a device, which is not here."""
-_OF_A_MACHINE = re.compile(r"xla_\w*(?:_path|_dir|_file|_filename|_file_or_directory_path|_from|_to)")
+_OF_A_MACHINE = re.compile(
+    r"xla_\w*(?:_path|_dir|_file|_filename|_file_or_directory_path|_from|_to)"
+)
 """Names of flags whose values are files and folders."""
 _TRIVIAL = "HloModule trivial\n\nENTRY %e () -> f32[] {\n  ROOT %c = f32[] constant(0)\n}\n"
 

@@ -12,9 +12,7 @@ from hloopt.commands.shared.common import Function
 
 def flag_option(about: str) -> Callable[[Function], Function]:
     """`--flag xla_NAME=VALUE`, several times, as `flags`; `about` is its help."""
-    return click.option(
-        "--flag", "flags", multiple=True, metavar="xla_NAME=VALUE", help=about
-    )
+    return click.option("--flag", "flags", multiple=True, metavar="xla_NAME=VALUE", help=about)
 
 
 def plugin_option(about: str) -> Callable[[Function], Function]:

@@ -37,9 +37,7 @@ def compiler_options(*, needs_target: bool = True) -> Callable[[Function], Funct
                     help="devices to compile for; default: what the program says",
                 ),
                 flag_option("a flag of XLA; XLA_FLAGS of the environment is not read"),
-                plugin_option(
-                    "the compiler for GPUs: cuda13, cuda12, rocm7, or a PJRT library"
-                ),
+                plugin_option("the compiler for GPUs: cuda13, cuda12, rocm7, or a PJRT library"),
                 click.option(
                     "--timeout",
                     type=click.FloatRange(0, min_open=True),

@@ -52,9 +52,8 @@ def _verdict(model: dict[str, Any]) -> str:
 
 def _fit(fit: dict[str, Any]) -> str:
     into = f" into {fit['space_name']}" if fit["space"] else ""
-    text = fit["message"] or (
-        f"fits{into}: {human_bytes(fit['needed'])} of {human_bytes(fit['limit'])} ({fit['limit_source']})"
-    )
+    needed, limit = human_bytes(fit["needed"]), human_bytes(fit["limit"])
+    text = fit["message"] or f"fits{into}: {needed} of {limit} ({fit['limit_source']})"
     return f'<p class="{"fits" if fit["fits"] else "exhausted"}">{as_html(text)}</p>\n'
 
 
