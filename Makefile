@@ -194,6 +194,12 @@ memory-fuzz: $(DEV) ## buffers of COUNT random programs (1000) beside XLA:GPU's;
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),1000)
 
+.PHONY: pipeliner-fuzz
+pipeliner-fuzz: $(DEV) ## COUNT random loops (500): collectives pipelined, ours and XLA:GPU's; needs ASK
+	$(BIN)/python tools/pipeliner_fuzz.py --shared $(HLOOPT_SHARED) \
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
+		--seed $(SEED) --count $(or $(COUNT),500)
+
 .PHONY: mutants
 mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?
 	$(BIN)/python tools/mutants.py --seed $(SEED) --count $(or $(COUNT),200) \

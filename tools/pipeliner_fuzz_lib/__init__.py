@@ -1,0 +1,1 @@
+"""The collective pipeliner on random loops, ours and XLA:GPU's."""
