@@ -120,7 +120,7 @@ def test_before_printing_computations_stood_as_they_are_printed() -> None:
     assert post_order_before_printing(unscheduled) == computation_post_order(unscheduled)
 
 
-def test_before_printing_parameters_that_nothing_reads_stood_in_front() -> None:
+def test_before_printing_unread_parameters_stood_in_front_and_the_root_behind() -> None:
     (entry,) = parse_module("""
 HloModule m, is_scheduled=true
 ENTRY e {
@@ -131,10 +131,11 @@ ENTRY e {
   c = f32[4] parameter(2)
   a = f32[4] parameter(0)
   ROOT s = f32[4] cosine(r)
+  t = f32[4] tanh(d)
 }
 """).computations.values()
-    assert "".join(i.name for i in post_order(entry)) == "bndcars"
-    assert "".join(i.name for i in post_order(entry, before_printing=True)) == "acdbnrs"
+    assert "".join(i.name for i in post_order(entry)) == "bncarsdt"
+    assert "".join(i.name for i in post_order(entry, before_printing=True)) == "acbndtrs"
 
 
 def test_computations_that_a_text_implies_keep_their_place() -> None:

@@ -15,9 +15,7 @@ from memory_fuzz_lib.writer import (
     REAL,
     Scope,
     Value,
-    count,
     names,
-    shape_text,
     tuple_text,
 )
 
@@ -264,53 +262,10 @@ def fft(scope: Scope) -> None:
     scope.program.features.add("fourier transforms")
 
 
-def constant(scope: Scope) -> None:
-    """An array of numbers in the text, mostly a small one."""
-    kind = scope.pick((*scope.program.theme.types, "s4", "pred"))
-    dimensions = scope.pick(((5,), (64,), (3, 7), (256,), (16, 128), (4, 4, 4)))
-    numbers = [str(scope.dice.randrange(2 if kind == "pred" else 7)) for _ in range(256)]
-    text = _literal(dimensions, numbers * (count(dimensions) // 256 + 1), kind)
-    scope.add(kind, dimensions, f"constant({text})")
-    scope.program.features.add("large constants")
-
-
-def _literal(dimensions: tuple[int, ...], numbers: list[str], kind: str) -> str:
-    if not dimensions:
-        return f"({numbers[0]}, 0)" if kind in COMPLEX else numbers[0]
-    part = count(dimensions[1:])
-    return (
-        "{"
-        + ", ".join(
-            _literal(dimensions[1:], numbers[number * part :], kind)
-            for number in range(dimensions[0])
-        )
-        + "}"
-    )
-
-
-def iota(scope: Scope) -> None:
-    like = scope.array(ranks=(1, 2, 3, 4), types=REAL)
-    scope.add(*like[1:], f"iota(), iota_dimension={scope.dice.randrange(len(like.dimensions))}")
-
-
-def custom_call(scope: Scope) -> None:
-    """A call of a library that may write over its operand."""
-    value = scope.array(types=NUMBERS)
-    aliasing = scope.pick(("", ", output_to_operand_aliasing={{}: (0, {})}"))
-    rest = f'custom-call({value.name}), custom_call_target="library"'
-    shape = shape_text(*value[1:])
-    name = scope.write(
-        "custom", shape, rest + aliasing + ", api_version=API_VERSION_ORIGINAL", value
-    )
-    scope.values.append(Value(name, *value[1:]))
-    scope.program.features.add("custom calls")
-
-
 STEPS = (
     *(unary,) * 4,
     *(binary,) * 6,
     *(convert, convert, bitcast_convert, compare, select, clamp, complex_parts),
     *(reduce,) * 3,
     *(reduce_window, dot, dot, convolution, sort, random_bits, triangular_solve, fft),
-    *(constant, iota, custom_call),
 )

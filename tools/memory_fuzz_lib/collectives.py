@@ -88,6 +88,13 @@ def all_to_all(scope: Scope) -> None:
     scope.elements("exchanged", whole, values)
 
 
+def spread(scope: Scope) -> None:
+    """An array of one device for all."""
+    value = scope.array(types=_SENT)
+    groups = _meeting(scope).replace(", use_global_device_ids=true", "")
+    scope.add(*value[1:], f"collective-broadcast({value.name}){groups}", value)
+
+
 def own_number(scope: Scope) -> None:
     opcode = "partition-id" if scope.program.theme.partitions > 1 else "replica-id"
     number = Value(scope.write("id", "u32[]", f"{opcode}()"), "u32", ())
@@ -102,5 +109,6 @@ STEPS = (
     permute,
     permute,
     all_to_all,
+    spread,
     own_number,
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from memory_fuzz_lib import arithmetic, collectives, movement
+from memory_fuzz_lib import arithmetic, collectives, movement, placement, special
 from memory_fuzz_lib.control_flow import CALLS
 from memory_fuzz_lib.writer import (
     ALL,
@@ -75,9 +75,10 @@ def _theme(dice: Random) -> Theme:
         types=tuple(types),
         replicas=replicas,
         partitions=partitions,
-        loops=dice.choice((0.0, 0.06, 0.15)),
+        loops=dice.choice((0.0, 0.06, 0.15, 0.25)),
+        placement=dice.choice((0.0, 0.0, 0.05)),
         arithmetic=dice.choice((0.3, 0.5, 0.7)),
-        steps=dice.choice((6, 12, 20, 30, 60)),
+        steps=dice.choice((6, 12, 20, 30, 30, 60)),
     )
 
 
@@ -90,6 +91,10 @@ def fill(scope: Scope, steps: int) -> None:
         elif theme.devices > 1 and scope.chance(0.2):
             scope.pick(collectives.STEPS)(scope)
             scope.program.features.add("collectives")
+        elif scope.chance(theme.placement):
+            scope.pick(placement.STEPS)(scope)
+        elif scope.chance(0.08):
+            scope.pick(special.STEPS)(scope)
         elif scope.chance(theme.arithmetic):
             scope.pick(arithmetic.STEPS)(scope)
         else:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hloopt.memory.allocations import AllocationKind
+from hloopt.memory.backends import gpu_backend
 from memory_fuzz_lib.programs import program
+from memory_fuzz_lib.settings import SETTINGS, Setting
 from memory_lib.final_texts import Compiler
 from memory_lib.gpu import FINAL, GpuResult, compare_gpu
 from sweep_lib.compiled import CompiledPrograms
@@ -27,14 +29,16 @@ class Programs(CompiledPrograms[Any]):
     block: ClassVar[int] = 40
 
     def content(self, number: int) -> bytes:
-        return program(self.seed, number).text.encode()
+        flags = "".join(f"// {flag}\n" for flag in setting_of(number).texts())
+        return (flags + program(self.seed, number).text).encode()
 
     def examine(self, number: int, known: Collection[str]) -> Progress:
         return self.judged(number, self.answer(number))
 
     def ask_block(self, numbers: range) -> list[Any]:
         texts = [program(self.seed, number).text for number in numbers]
-        return Compiler(self.shared, self.python).compile_all(texts)
+        flags = setting_of(numbers.start).texts()
+        return Compiler(self.shared, self.python).compile_all(texts, flags)
 
     def judged(self, number: int, answer: Any) -> Progress:
         """The comparison of one program: `answer` has the text after the last pass, and what the
@@ -43,7 +47,9 @@ class Programs(CompiledPrograms[Any]):
         if not answer.final or answer.memory is None:
             progress.outcomes["lost"] += 1
             return progress
-        found = compare_gpu(str(number), Path(FINAL), answer.memory, answer.final)
+        setting = setting_of(number)
+        backend = gpu_backend(setting.memory())
+        found = compare_gpu(str(number), Path(FINAL), answer.memory, answer.final, backend)
         is_equal = not found.wrong_kinds and not found.overlaps
         counts = Counter(
             {
@@ -53,7 +59,7 @@ class Programs(CompiledPrograms[Any]):
                 "equal offsets": found.right_offsets,
             }
         )
-        scenes = set(program(self.seed, number).features)
+        scenes = {f"setting {setting.name}", *program(self.seed, number).features}
         if _SEVERAL.search(answer.final):
             scenes.add("fusions of several results")
         progress.outcomes = +counts
@@ -63,6 +69,11 @@ class Programs(CompiledPrograms[Any]):
         if not is_equal or found.right_offsets < found.offsets:
             progress.findings.append(_finding(number, found, answer.final, is_equal=is_equal))
         return progress
+
+
+def setting_of(number: int) -> Setting:
+    """The setting that all programs of a block have."""
+    return SETTINGS[number // Programs.block % len(SETTINGS)]
 
 
 def _finding(number: int, found: GpuResult, text: str, *, is_equal: bool) -> Finding:
@@ -78,7 +89,10 @@ def _finding(number: int, found: GpuResult, text: str, *, is_equal: bool) -> Fin
 
 def outcome_table(outcomes: Counter[str]) -> str:
     """The share of programs with equal sizes by what programs have, and the kinds that differ."""
-    scenes = sorted({key.partition(": ")[0] for key in outcomes if ": " in key})
+    scenes = sorted(
+        {key.partition(": ")[0] for key in outcomes if ": " in key},
+        key=lambda scene: (not scene.startswith("setting "), scene),
+    )
     lines = [
         "| programs with | programs | equal sizes | share | offsets | equal offsets |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

@@ -70,6 +70,8 @@ class Theme(NamedTuple):
     partitions: int
     loops: float
     """The share of steps that call another computation."""
+    placement: float
+    """The share of steps that say where or when something is done."""
     arithmetic: float
     """The share of the others that compute and do not only move."""
     steps: int

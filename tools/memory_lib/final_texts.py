@@ -20,11 +20,11 @@ class Compiler:
         self.shared = shared
         self.python = python
 
-    def compile_all(self, texts: Sequence[str]) -> list[Any]:
+    def compile_all(self, texts: Sequence[str], flags: Sequence[str] = ()) -> list[Any]:
         """Compile programs for one device in one process: answers with the text after the last pass
         (`final`) and the buffer assignment (`memory`), empty and None where that failed."""
         results: list[Any] = self.xla_gpu.compile_many(
-            list(texts), target="h100_sxm", passes="sanitize", python=self.python
+            list(texts), target="h100_sxm", flags=flags, passes="sanitize", python=self.python
         )
         return results
 

@@ -14,7 +14,7 @@ from typing import Any
 from hloopt.files import read_module
 from hloopt.ir.attributes.formats import braces
 from hloopt.memory.assignment import BufferAssignment
-from hloopt.memory.backends import backend_of
+from hloopt.memory.backends import Backend, backend_of
 from hloopt.text import parse_module
 from memory_lib.overlaps import overlaps
 
@@ -59,12 +59,19 @@ def gpu_records(oracle: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
 
 
 def compare_gpu(
-    name: str, path: Path, record: dict[str, Any], final_text: str | None = None
+    name: str,
+    path: Path,
+    record: dict[str, Any],
+    final_text: str | None = None,
+    backend: Backend | None = None,
 ) -> GpuResult:
-    """Assign the buffers of a module, or of its text after the last pass, and compare."""
+    """Assign the buffers of a module, or of its text after the last pass, and compare.
+
+    By the rules of `backend`, or of the one that the module tells.
+    """
     start = time.process_time()
     module = read_module(str(path)) if final_text is None else parse_module(final_text)
-    assignment = BufferAssignment.of(module, backend=backend_of(module))
+    assignment = BufferAssignment.of(module, backend=backend or backend_of(module))
     seconds = time.process_time() - start
     ours = Counter((a.kind.value, a.color, a.size) for a in assignment.allocations)
     theirs = Counter(

@@ -79,13 +79,15 @@ def post_order(computation: Computation, *, before_printing: bool = False) -> li
     """XLA's order: from each instruction without users, operands before users. O(edges).
 
     With `before_printing` as in the compiler that printed a schedule: parameters that nothing reads
-    stood in front there, by number, and are printed last.
+    stood in front there, by number, and are printed last; the root stood behind what else nothing
+    reads, such as an outfeed, and is printed where the schedule has it.
     """
     computation.link_users()
     ends = [instruction for instruction in computation.instructions if not instruction.users]
     if before_printing:
         unread = [parameter for parameter in computation.parameters if not parameter.users]
-        ends = [*sorted(unread, key=lambda p: p.parameter_number), *ends]
+        others = [end for end in ends if end is not computation.root]
+        ends = [*sorted(unread, key=lambda p: p.parameter_number), *others, computation.root]
     return depth_first(ends, dependencies)
 
 
