@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.argument("after", metavar="B", shell_complete=completion.files)
 @seeds_option
 @tolerance_options
-@preserves_option
+@preserves_option()
 @run_options
 @top_option("outputs that are not equal bit for bit", 10, least=0)
 @format_option

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @seeds_option
 @tolerance_options
-@preserves_option
+@preserves_option()
 @run_options
 @top_option("rows of the table", 20, least=0)
 @format_option

@@ -30,6 +30,8 @@ from hloopt.compilers.gpu_description import (
 from hloopt.compilers.plugins import check_jaxlib, find_plugin, library_of, version_of
 from hloopt.compilers.programs import Program
 
+FLAGS = "flags.txt"
+"""The file of a compile with the flags that XLA got."""
 _PER_HOST = 8
 REPORTS = "*-memory-usage-report.txt"
 """The name of the report on memory, the last file that is written before code is generated."""
@@ -121,6 +123,7 @@ def compile_program(
     dumps, log, answer = folder / "dumps", folder / "log.txt", folder / "answer.json"
     dumps.mkdir(parents=True)
     flags = _flags(program, compiler, dumps, settings)
+    (folder / FLAGS).write_text(flags.text(), encoding="utf-8")
     is_enough = _Report(dumps).is_whole if settings.until_buffers else _never
     left_out: list[str] = []
     while True:

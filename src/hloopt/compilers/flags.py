@@ -90,3 +90,10 @@ def flags_in(library: str) -> set[str]:
             return {match[1].decode() for match in _IN_LIBRARY.finditer(content)}
     except (OSError, ValueError):  # an empty file cannot be mapped
         return set()
+
+
+def with_large_constants(texts: Sequence[str]) -> list[str]:
+    """Flags with which dumps have the values of all constants, unless they say otherwise."""
+    flags = Flags.of(texts)
+    flags.set_default("xla_dump_large_constants", "true")
+    return flags.texts()

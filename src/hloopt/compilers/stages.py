@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloError
-from hloopt.dumps.folder import natural
+from hloopt.dumps.folder import Compilation, natural, scan
 
 
 class Stage(NamedTuple):
@@ -40,3 +40,11 @@ def files_of(stage: str, dumps: Path) -> list[Path]:
             f"this compile has no stage {stage}", help=f"it has {', '.join(there) or 'none'}"
         )
     return found
+
+
+def compilation_in(dumps: Path) -> Compilation:
+    """The program that was compiled, beside which XLA may compile small ones. Raises HloError."""
+    compilations = scan([str(dumps)]).compilations
+    if not compilations:
+        raise HloError("XLA left no dumps of HLO: is there a flag that keeps it from that?")
+    return max(compilations, key=lambda each: len(each.stages))

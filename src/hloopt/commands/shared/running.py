@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hloopt.equivalence import Engine, RunSettings
     from hloopt.ir.module import Module
+    from hloopt.preserves import Preserves
 
 
 def _parse_counts(
@@ -132,16 +133,16 @@ def tolerance_options(command: Function) -> Function:
     return rtol(atol(command))
 
 
-def preserves_option(command: Function) -> Function:
+def preserves_option(default: Preserves = "rounding") -> Callable[[Function], Function]:
     """`--preserves WHAT`: what two programs have to have in common."""
     return click.option(
         "--preserves",
         type=click.Choice(["bits", "rounding", "finite", "precision"]),
-        default="rounding",
+        default=default,
         show_default=True,
         help="bits: floats as they are; finite: what differs on special values alone is no "
         "difference; precision: nor is where floats are rounded to the narrowest type on their way",
-    )(command)
+    )
 
 
 def seeds_of(ctx: click.Context, options: dict[str, Any]) -> int:

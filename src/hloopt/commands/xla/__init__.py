@@ -7,6 +7,7 @@ import click
 from hloopt.commands.shared.common import LazyGroup
 
 COMMANDS: dict[str, str] = {
+    "bisect": "the first of XLA's passes after which a program computes something else",
     "compare": "passes of ours against one of XLA's, on the same module",
     "compile": "compile a program, without a device, and show a stage of it",
     "isolate": "run one of XLA's passes on a module",

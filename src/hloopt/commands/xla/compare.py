@@ -59,7 +59,7 @@ def command(file: str, pass_name: str, **options: Any) -> int:
     from hloopt.pass_framework.library import pipeline_of
 
     pipeline = pipeline_of(options["passes"])
-    runs, _ = isolated(file, pass_name, options)
+    runs = isolated(file, pass_name, options).runs
     number = number_of(runs, options["place"], pass_name)
     run = runs[number - 1]
     limits = RunSettings(seeds=options["seeds"], deadline=Deadline(options["timeout"]))

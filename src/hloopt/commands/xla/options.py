@@ -76,7 +76,7 @@ def _next_steps(failure: CompilerFailure, path: str, options: dict[str, Any]) ->
             return
     target, devices = options["target"], options["devices"]
     more = [word for flag in options["flags"] for word in ("--flag", flag)]
-    if _is_written("plugin"):
+    if is_written("plugin"):
         more += ["--plugin", options["plugin"]]
     if not is_late:
         count = [] if devices is None else ["--devices", str(devices)]
@@ -96,7 +96,7 @@ def _is_hlo_file(path: str) -> bool:
     return path != STANDARD_STREAM and not path.endswith((".mlir", ".mlirbc"))
 
 
-def _is_written(option: str) -> bool:
+def is_written(option: str) -> bool:
     """Whether the command line has an option, which else a variable of the environment may have."""
     source = click.get_current_context().get_parameter_source(option)
     return source is click.core.ParameterSource.COMMANDLINE
@@ -109,7 +109,7 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     from hloopt.diagnostics import counted
 
     check_flags(options["flags"])
-    if options["target"] == "cpu" and _is_written("plugin"):
+    if options["target"] == "cpu" and is_written("plugin"):
         raise click.UsageError("--plugin is a compiler for GPUs: --target cpu takes that of jaxlib")
     compiler = Compiler.named(options["target"], options["plugin"])
     program = Program.read(path, options["devices"])

@@ -39,18 +39,15 @@ def command(file: str, keep: str | None, jobs: int, **options: Any) -> int:
     hloopt xla passes step.hlo --target b200 --track %all-gather.3
     """
     from hloopt.compilers.report import notes, times_of
-    from hloopt.diagnostics import HloError
-    from hloopt.dumps.folder import scan
+    from hloopt.compilers.stages import compilation_in
     from hloopt.dumps.gather import Gatherer
 
     if keep is not None:
         _check_empty(keep)
     with compiled(file, options, passes=".*", until_buffers=True) as found:
-        compilations = scan([str(found.dumps)]).compilations
-        if not compilations:
-            raise HloError("XLA left no dumps of HLO: is there a flag that keeps it from that?")
-        main = max(compilations, key=lambda each: len(each.stages))
-        exit_code = show_chain(main, Gatherer(jobs, None), options, times_of(found) or None)
+        gatherer = Gatherer(jobs, None)
+        compilation = compilation_in(found.dumps)
+        exit_code = show_chain(compilation, gatherer, options, times_of(found) or None)
         for note in notes(found):
             say(note)
         if keep is not None:
