@@ -1,4 +1,4 @@
-"""`hloopt xla bisect`: a pass that computes something else is found, whatever else the chain has."""
+"""`hloopt xla bisect`: a pass that computes something else is found, whatever else is there."""
 
 from __future__ import annotations
 

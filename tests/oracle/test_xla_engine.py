@@ -347,12 +347,12 @@ def test_one_process_runs_module_after_module(monkeypatch: pytest.MonkeyPatch) -
     started = []
 
     class Counted(process.XlaProcess):
-        def __init__(self) -> None:
+        def __init__(self, flags: str | None) -> None:
             started.append(self)
-            super().__init__()
+            super().__init__(flags)
 
     monkeypatch.setattr(process, "XlaProcess", Counted)
-    monkeypatch.setattr(process, "_running", None)
+    monkeypatch.setattr(process, "_running", {})
     for text in (NEGATE, NEGATE.replace("negate", "abs"), SUM + NEGATE):
         on_xla(text, [X])
         on_xla(text, [X], [Y], replicas=2)

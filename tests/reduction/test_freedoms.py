@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hloopt.reduction.outcomes import NOT_SHOWN, Verdict
+from hloopt.reduction.predicates.engines import DiffersOnXla
 from hloopt.reduction.predicates.freedoms import freedoms_of
-from hloopt.reduction.predicates.modules import DiffersOnXla
 from hloopt.text import parse_module
 
 ORDER = "the order of a reduction"

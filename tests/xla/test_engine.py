@@ -22,7 +22,7 @@ def test_without_jaxlib_the_error_says_what_to_install(
 ) -> None:
     (tmp_path / "jaxlib.py").write_text("raise ImportError('no jaxlib here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(process, "_running", None)  # what runs already may have found it
+    monkeypatch.setattr(process, "_running", {})  # what runs already may have found it
     module = parse_module("HloModule m\nENTRY e { ROOT c = f32[] constant(1) }")
     with pytest.raises(RunError) as caught:
         run_with_xla(module, [[]], devices_of(1, 1))

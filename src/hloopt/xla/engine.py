@@ -37,11 +37,13 @@ def run_with_xla(
     devices: Sequence[Device],
     *,
     seconds: float = 300.0,
+    flags: str | None = None,
 ) -> list[Value]:
     """Run a module's entry on XLA:CPU, as `machine.run_module` does.
 
     `arguments` has the values of the entry's parameters for each device. Returns the value of the
-    entry's root for each device. The module is taken as already partitioned. Raises RunError
+    entry's root for each device. The module is taken as already partitioned. `flags` are XLA's, as
+    its variable XLA_FLAGS has them; None: those of the environment. Raises RunError
     (HLO505) where there is no jaxlib, XLA refuses the module, or takes longer than `seconds`, and
     (HLO502) for constants without their values, for which XLA would make some up.
     """
@@ -52,7 +54,7 @@ def run_with_xla(
     partitions = max(device.partition for device in devices) + 1
     question = (prepare(module), replicas, partitions, flat)
     try:
-        kind, answer = ask_xla(question, seconds)
+        kind, answer = ask_xla(question, seconds, flags)
     except XlaDied as died:
         raise RunError(_short(str(died)), code=_CODE) from None
     if kind == "missing":

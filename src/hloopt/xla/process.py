@@ -26,14 +26,16 @@ class XlaDied(Exception):
 class XlaProcess:
     """XLA in a child process, for one question at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, flags: str | None) -> None:
+        """With these flags; None: with those of the environment."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the child
+        own = {} if flags is None else {"XLA_FLAGS": flags}
         self._child = subprocess.Popen(
             [sys.executable, "-P", str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={"TF_CPP_MIN_LOG_LEVEL": "3"} | os.environ,
+            env={"TF_CPP_MIN_LOG_LEVEL": "3"} | os.environ | own,
         )
 
     def ask(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
@@ -87,18 +89,18 @@ class XlaProcess:
         self._errors.close()
 
 
-_running: XlaProcess | None = None
+_running: dict[str | None, XlaProcess] = {}
+"""The child of each set of flags: XLA reads them once."""
 
 
-def ask_xla(question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-    """Ask the one child of this process, which is started where there is none. Raises XlaDied."""
-    global _running
-    if _running is None:
-        _running = XlaProcess()
-        atexit.register(_running.close)
+def ask_xla(question: tuple[Any, ...], seconds: float, flags: str | None = None) -> tuple[str, Any]:
+    """Ask the child of this process that has these flags, which is started where there is none;
+    None are the flags of the environment. Raises XlaDied."""
+    if flags not in _running:
+        _running[flags] = XlaProcess(flags)
+        atexit.register(_running[flags].close)
     try:
-        return _running.ask(question, seconds)
+        return _running[flags].ask(question, seconds)
     except BaseException:
-        atexit.unregister(_running.close)
-        _running = None
+        atexit.unregister(_running.pop(flags).close)
         raise

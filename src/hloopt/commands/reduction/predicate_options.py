@@ -11,7 +11,7 @@ import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, parse_time
-from hloopt.commands.shared.compiler_options import flag_option, plugin_option
+from hloopt.commands.shared.compiler_options import flag_option, plugin_option, target_option
 
 if TYPE_CHECKING:
     from hloopt.reduction.outcomes import Predicate
@@ -24,6 +24,7 @@ _ONE_OF = (
     "remark",
     "differs_on",
     "xla_crashes",
+    "xla_flags_differ",
     "report",
     "verify_error",
 )
@@ -71,6 +72,12 @@ _FAILURES = (
         shell_complete=completion.targets,
     ),
     click.option(
+        "--xla-flags-differ",
+        nargs=2,
+        metavar="FLAGS FLAGS",
+        help="XLA's results differ under two sets of flags: '' 'xla_NAME=VALUE xla_NAME=VALUE'",
+    ),
+    click.option(
         "--report", metavar="EXPECTATION", help="an expectation holds, as in hloopt expect"
     ),
     click.option(
@@ -83,7 +90,10 @@ _FAILURES = (
 """The options that say which failure."""
 _SETTINGS = (
     flag_option("with --xla-crashes: a flag of XLA"),
-    plugin_option("with --xla-crashes: the compiler for GPUs, as in hloopt xla"),
+    plugin_option("with --xla-…: the compiler for GPUs, as in hloopt xla"),
+    target_option(
+        "with --xla-flags-differ: default cpu, whose results XLA runs; the interpreter runs others"
+    ),
     click.option(
         "-p",
         "--pipeline",
@@ -132,6 +142,8 @@ def predicate_of(options: dict[str, Any], path: str) -> Predicate | None:
         raise click.UsageError("--grep needs --test COMMAND, whose output it looks at")
     if options["flags"] and given != ["xla_crashes"]:
         raise click.UsageError("--flag is about --xla-crashes TARGET")
+    if options["target"] is not None and given != ["xla_flags_differ"]:
+        raise click.UsageError("--target is about --xla-flags-differ FLAGS FLAGS")
     if not given:
         return None
     made = _MAKERS[given[0]](options, path)
@@ -225,7 +237,7 @@ def _remarking(options: dict[str, Any], path: str) -> Predicate:
 
 
 def _differing(options: dict[str, Any], path: str) -> Predicate:
-    from hloopt.reduction.predicates.modules import DiffersOnXla
+    from hloopt.reduction.predicates.engines import DiffersOnXla
 
     return DiffersOnXla()
 
@@ -237,6 +249,20 @@ def _crashing(options: dict[str, Any], path: str) -> Predicate:
     check_flags(options["flags"])
     Compiler.named(options["xla_crashes"], options["plugin"])  # a mistake is told at once
     return CompilerFails(options["xla_crashes"], options["flags"], options["plugin"])
+
+
+def _differing_by_flags(options: dict[str, Any], path: str) -> Predicate:
+    from hloopt.compilers.compiling import Compiler
+    from hloopt.compilers.flags import Flags
+    from hloopt.reduction.predicates.engines import FlagsDiffer
+
+    first, second = (Flags.of(text.split()) for text in options["xla_flags_differ"])
+    if first.text() == second.text():
+        raise click.UsageError("--xla-flags-differ: the flags are the same")
+    target = options["target"] or "cpu"
+    Compiler.named(target, options["plugin"])  # a mistake is told at once
+    plugin = None if target == "cpu" else options["plugin"]
+    return FlagsDiffer(tuple(first.texts()), tuple(second.texts()), target, plugin)
 
 
 def _reporting(options: dict[str, Any], path: str) -> Predicate:
@@ -273,6 +299,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any], str], Predicate]] = {
     "remark": _remarking,
     "differs_on": _differing,
     "xla_crashes": _crashing,
+    "xla_flags_differ": _differing_by_flags,
     "report": _reporting,
     "verify_error": _breaking,
 }

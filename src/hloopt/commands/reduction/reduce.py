@@ -76,6 +76,7 @@ def command(file: str | None, **options: Any) -> int:
     hloopt reduce step.hlo --test './run_hlo {}' --grep 'INTERNAL: .*layout'
     hloopt reduce step.hlo --remark missed:collective-pipeliner:'not pipelined'
     hloopt reduce step.hlo --xla-crashes h100_sxm
+    hloopt reduce step.hlo --xla-flags-differ '' xla_cpu_enable_fast_math=true
     hloopt reduce step.hlo --report 'collectives(kind=all-gather).count >= 2'
     """
     from hloopt.files import read_module
@@ -163,6 +164,7 @@ def reduce_with_progress(
     shown."""
     from hloopt.diagnostics import render_error
     from hloopt.reduction.asking import NotShown
+    from hloopt.reduction.predicates.engines import FlagsDiffer
     from hloopt.reduction.run import reduce_file
 
     try:
@@ -170,7 +172,7 @@ def reduce_with_progress(
             return reduce_file(text, path, predicate, output, settings, on_progress)
     except NotShown as error:
         print(render_error(error), file=sys.stderr)
-        return EXIT_FOUND
+        return EXIT_USAGE if isinstance(predicate, FlagsDiffer) else EXIT_FOUND
 
 
 @contextmanager

@@ -1,13 +1,12 @@
-"""Predicates about a module alone: rules it breaks, figures of its reports, what XLA gives."""
+"""Predicates about a module alone: rules it breaks, figures of its reports."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from hloopt.diagnostics import HloError, Source
-from hloopt.ir.module import Module
 from hloopt.reduction.outcomes import (
     NOT_SHOWN,
     Outcome,
@@ -92,76 +91,3 @@ class ExpectationHolds:
     def command(self, path: str) -> str:
         """`hloopt expect`."""
         return f"hloopt expect {shlex.quote(path)} {shlex.quote(self.expression)}"
-
-
-@dataclass(frozen=True)
-class DiffersOnXla:
-    """Interpreter and XLA:CPU give different results for a module.
-
-    A module that leaves open what `allowed` does not name may differ for a reason of its own: that
-    is another failure.
-    """
-
-    seeds: int = 3
-    allowed: frozenset[str] | None = None
-    """The choices that the input leaves to XLA; None allows all: the input itself."""
-    needs_valid: ClassVar[bool] = True
-    starts_processes: ClassVar[bool] = True  # XLA runs in one
-
-    def __call__(self, text: str, steps: int | None = None) -> Outcome:
-        """Run a module by both, on the same random inputs."""
-        from hloopt.reduction.predicates.freedoms import freedoms_of
-
-        try:
-            module = parse_module(Source("<module>", text))
-            if problems := verify_module(module):
-                return unknown(problems[0].message)
-            if self.allowed is not None and (more := freedoms_of(module) - self.allowed):
-                return unknown(f"XLA may choose {', '.join(sorted(more))}")
-            reason = _difference(module, self.seeds, steps)
-        except HloError as error:
-            return unknown(error.message)
-        if reason is None:
-            return NOT_SHOWN
-        return Outcome(Verdict.SHOWN, "values differ", reason)
-
-    def narrowed(self, text: str, outcome: Outcome) -> DiffersOnXla:
-        """Of modules that leave open no more than the input."""
-        from hloopt.reduction.predicates.freedoms import freedoms_of
-
-        return replace(self, allowed=freedoms_of(parse_module(Source("<module>", text))))
-
-    def describe(self) -> str:
-        """For a message."""
-        return "interpreter and XLA:CPU give different results"
-
-    def command(self, path: str) -> str:
-        """`hloopt reduce --check`."""
-        return f"hloopt reduce {shlex.quote(path)} --differs-on xla --check"
-
-
-def _difference(module: Module, seeds: int, steps: int | None) -> str | None:
-    """The first difference between the engines. Raises RunError where either cannot run it."""
-    from hloopt.equivalence import RunSettings
-    from hloopt.equivalence.agreement import first_difference
-    from hloopt.equivalence.roles import roles_of
-    from hloopt.interpreter.exactness import only_moves_data
-    from hloopt.xla.engine import run_with_xla
-
-    settings = RunSettings(seeds=seeds, steps=steps)
-    placement = settings.place(module)
-    plans = placement.plans(roles_of(placement.program))
-    is_exact = only_moves_data(module)
-    for seed in range(seeds):
-        arguments = settings.arguments(placement, seed, plans)
-        ours = settings.interpret(placement, arguments, settings.host(seed))
-        theirs = run_with_xla(placement.program, arguments, placement.devices)
-        for device, values in enumerate(zip(ours, theirs, strict=True)):
-            found = first_difference(*values, exact=is_exact)
-            if found is not None:
-                place = f"{{{','.join(map(str, found.leaf))}}}"
-                return (
-                    f"output {place} on device {device} (seed {seed}): the interpreter gives "
-                    f"{found.left}, XLA {found.right}"
-                )
-    return None
