@@ -56,7 +56,7 @@ class Dumped:
     """`cpu`, or the path of XLA's description of the device; None where nothing tells."""
     flags: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was taken, and what is not there, in sentences."""
+    """Sentences about the parts that were taken, and about those that are not there."""
 
 
 def read_dump(folder: str, name: str | None) -> Dumped:
