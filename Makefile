@@ -24,7 +24,7 @@ COUNT ?=
 ASK ?=
 # Rooms or paths that mutants are made of; all rooms unless told.
 MODULES ?=
-# The library of XLA:GPU's compiler, for tune-bench.
+# The library of XLA:GPU's compiler, for tune-bench and isolatable-passes.
 PLUGIN ?= cuda13
 # Of dumps-bench: --without-verify.
 BENCH_OPTIONS ?=
@@ -167,6 +167,10 @@ tune-bench: $(DEV) ## hloopt tune beside all combinations of five flags on four 
 	@mkdir -p build
 	$(BIN)/python tools/tune_bench.py --shared $(HLOOPT_SHARED) --plugin $(PLUGIN) \
 		--results build/tune_bench.jsonl
+
+.PHONY: isolatable-passes
+isolatable-passes: $(XLA) ## which of XLA's passes hloopt xla isolate can run, into docs/; PLUGIN=PATH of XLA:GPU
+	$(BIN)/python tools/isolatable_passes.py --plugin $(PLUGIN) --jobs $(PYTEST_WORKERS)
 
 .PHONY: planted-failures
 planted-failures: $(DEV) ## the 40 failures that reduce and bisect are measured with are as written down

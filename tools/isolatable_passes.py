@@ -24,6 +24,7 @@ from hloopt.compilers.failures import CompilerFailure
 from hloopt.compilers.isolation import passes_in, pipelines_of, run_alone
 from hloopt.compilers.plugins import version_of
 from hloopt.compilers.programs import Program
+from hloopt.diagnostics import counted
 from hloopt.dumps.logs import in_file_name
 from hloopt.processes import in_processes
 
@@ -208,7 +209,7 @@ def section(title: str, version: str, passes: Sequence[Pass], answers: Sequence[
 
 def _row(each: Pass, answer: Answer) -> Iterator[str]:
     mark = " †" if all(program.flags for program in each.places) else ""
-    kind = f" ({each.parts} passes)" if each.parts else ""
+    kind = f" ({counted(each.parts, 'pass', 'passes')})" if each.parts else ""
     yield f"{each.name}{mark}{kind}"
     yield ", ".join(sorted(frozenset().union(*each.places.values())))
     if answer.reason:

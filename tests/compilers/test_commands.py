@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.compilers.fake_xla import H100, MODULE, FakeXla
+from tests.compilers.fake_xla import H100, LOG, MODULE, FakeXla
 
 from hloopt.cli import main
 from hloopt.files import load, read_source
@@ -166,6 +166,12 @@ def test_a_pipeline_without_dumps_of_its_own(xla: FakeXla, capsys: Capture) -> N
     assert "'tidy' is a pipeline of XLA that is no pass of another" in err
     assert "name one of its passes: cse, dce" in err
     assert len(xla.flags) == 1  # no second compile
+
+
+def test_a_pipeline_by_its_name_in_files(xla: FakeXla, capsys: Capture) -> None:
+    xla.log = LOG.replace(": tidy\n", ": tidy up\n")
+    assert main(["xla", "isolate", "m.hlo", *H100, "--pass", "tidy_up"]) == 2
+    assert "'tidy up' is a pipeline of XLA that is no pass of another" in capsys.readouterr().err
 
 
 def test_dumps_are_kept_in_an_empty_folder_only(xla: FakeXla, capsys: Capture) -> None:

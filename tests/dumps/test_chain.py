@@ -187,18 +187,18 @@ def test_what_no_dump_has(chain: Chain) -> None:
 
 LOG = """\
 I1127 15:43:57.1  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: outer one
-I1127 15:43:57.2  11 hlo_pass_pipeline.cc:181]   HLO pass inner
-I1127 15:43:57.3  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: inner
+I1127 15:43:57.2  11 hlo_pass_pipeline.cc:181]   HLO pass inner one
+I1127 15:43:57.3  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: inner one
 I1127 15:43:57.4  11 hlo_pass_pipeline.cc:181]     HLO pass dce
 I1127 15:43:57.4  12 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_g: other
 I1127 15:43:57.4  12 hlo_pass_pipeline.cc:181]   HLO pass dce
 I1127 15:43:57.5  11 hlo_pass_pipeline.cc:176] HLO pass: dce time: 26 us (26 us) (cumulative: 2 s)
-I1127 15:43:57.5  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: inner
+I1127 15:43:57.5  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: inner one
 I1127 15:43:57.5  11 hlo_pass_pipeline.cc:181]     HLO pass dce
 some other line
 I1127 15:43:57.5  12 hlo_pass_pipeline.cc:176] HLO pass: dce time: 1.50 s (1500000 us)
 I1127 15:43:57.5  11 hlo_pass_pipeline.cc:176] HLO pass: dce time: 4 us (4 us) (cumulative: 2 s)
-I1127 15:43:57.6  11 hlo_pass_pipeline.cc:176] HLO pass: inner time: 2.32 ms (2325 us)
+I1127 15:43:57.6  11 hlo_pass_pipeline.cc:176] HLO pass: inner one time: 2.32 ms (2325 us)
 I1127 15:43:57.6  11 hlo_pass_pipeline.cc:181]   HLO pass spmd
 I1127 15:43:57.6  11 hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module jit_f: cleanup
 I1127 15:43:57.6  11 hlo_pass_pipeline.cc:181]     HLO pass cse
@@ -213,8 +213,8 @@ def test_times_of_passes(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
     found = read_pass_times(str(tmp_path / "log"))
     assert {key: (time.runs, round(time.seconds, 9)) for key, time in found.items()} == {
-        ("jit_f", "inner", "dce"): (2, 30e-6),
-        ("jit_f", "outer_one", "inner"): (1, 2.32e-3),
+        ("jit_f", "inner_one", "dce"): (2, 30e-6),
+        ("jit_f", "outer_one", "inner_one"): (1, 2.32e-3),
         ("jit_f", "cleanup", "cse"): (1, 7e-6),
         ("jit_f", "outer_one", "spmd"): (1, 10e-6),
         ("jit_g", "other", "dce"): (1, 1.5),

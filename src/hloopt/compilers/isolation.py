@@ -14,6 +14,7 @@ from hloopt.compilers.log import last_pass, passes_of
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.dumps.folder import scan
+from hloopt.dumps.logs import in_file_name
 from hloopt.dumps.names import Phase
 
 NO_PASS = "HLO021"
@@ -45,6 +46,7 @@ def isolate(
     before it, or the pass does.
     """
     parts = pipelines_of(program, compiler, folder / "all", settings, until=name)
+    name = _as_written(name, parts)
     if name not in passes_in(parts):
         raise _no_pass(name, parts, compiler.target)
     found, failure = run_alone(name, parts, program, compiler, folder / "alone", settings)
@@ -91,7 +93,7 @@ def run_alone(
     except CompilerFailure as error:
         # What one pass alone leaves can seldom be made code of: that comes behind all passes.
         failure = error
-    return _runs(folder / "dumps", name), failure
+    return _runs(folder / "dumps", in_file_name(name)), failure
 
 
 def pipelines_of(
@@ -105,9 +107,17 @@ def pipelines_of(
     except CompilerFailure as error:
         failure = error
     parts = passes_of(_log(folder))
-    if failure is None or (until in parts and not isinstance(failure, CompilerTooSlow)):
+    if failure is None or (
+        _as_written(until, parts) in parts and not isinstance(failure, CompilerTooSlow)
+    ):
         return parts
     raise failure
+
+
+def _as_written(name: str, parts: Mapping[str, set[str]]) -> str:
+    """The name of a pass or pipeline, which may have blanks, from that in names of files."""
+    written = {in_file_name(each): each for each in parts}
+    return written.get(in_file_name(name), name)
 
 
 def passes_in(parts: Mapping[str, set[str]]) -> set[str]:
@@ -152,7 +162,7 @@ def _without_spaces(names: Sequence[str]) -> list[str]:
 
 
 def _runs(dumps: Path, name: str) -> list[Run]:
-    """The dumps behind the pass, each with the one before it of the same pipeline."""
+    """The dumps behind the pass of a name of files, each with the one before it of the same pipeline."""
     found: list[Run] = []
     for compilation in scan([str(dumps)]).compilations:
         last: dict[str, str] = {}

@@ -24,7 +24,7 @@ _LINE = pattern(
     r"[IWEF]\d{4} [\d:.]+ +(?P<thread>\d+) [\w./]*hlo_pass_pipeline\.cc:\d+\] +"
     r"(?:Running HLO pass pipeline on module (?P<module>.*?): (?P<pipeline>.+)"
     r"|HLO pass: (?P<done>.+?) time: (?P<amount>[\d.]+) (?P<unit>us|ms|s|min|h)\b.*"
-    r"|HLO pass (?P<begun>\S+))"
+    r"|HLO pass (?P<begun>\S.*?)\s*$)"
 )
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
