@@ -162,7 +162,8 @@ def _without_spaces(names: Sequence[str]) -> list[str]:
 
 
 def _runs(dumps: Path, name: str) -> list[Run]:
-    """The dumps behind the pass of a name of files, each with the one before it of the same pipeline."""
+    """The dumps behind a pass, each with the one before it of the same pipeline. `name` is that in
+    names of files."""
     found: list[Run] = []
     for compilation in scan([str(dumps)]).compilations:
         last: dict[str, str] = {}
