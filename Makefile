@@ -204,6 +204,12 @@ pipeliner-fuzz: $(DEV) ## COUNT random loops (500): collectives pipelined, ours 
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),500)
 
+.PHONY: pass-agreement
+pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus (400), into docs/; needs ASK; resumes
+	$(BIN)/python tools/pass_agreement.py --shared $(HLOOPT_SHARED) \
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
+		--seed $(SEED) --count $(or $(COUNT),400)
+
 .PHONY: mutants
 mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?
 	$(BIN)/python tools/mutants.py --seed $(SEED) --count $(or $(COUNT),200) \

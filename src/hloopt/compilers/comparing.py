@@ -17,10 +17,16 @@ class Verdict(StrEnum):
     TEXT = "equal text"
     NAMES = "equal up to names"
     """Of instructions and computations, and to metadata."""
+    ANNOTATIONS = "equal up to annotations"
+    """And to names, backend_config and frontend attributes."""
     EQUIVALENT = "equivalent"
     """They compute the same on the inputs that were tried."""
     DIFFERENT = "different"
     UNKNOWN = "cannot tell"
+
+
+_ANNOTATIONS = frozenset(("backend-config", "frontend-attributes"))
+"""Classes of content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +47,9 @@ def compare_with(run: Run, pipeline: Pipeline, settings: RunSettings) -> Compare
 
     Raises HloError where a text of XLA cannot be read, PassFailure where a pass of ours fails.
     """
-    from hloopt.analysis.fingerprint import fingerprint
+    from hloopt.analysis.fingerprint import LEFT_OUT, fingerprint
     from hloopt.pass_framework.runner import PipelineRunner
-    from hloopt.text import parse_module, print_module
+    from hloopt.text import PrintOptions, parse_module, print_module
     from hloopt.verifier import ANY_TARGET, verify_module
 
     theirs, ours, before = (parse_module(text) for text in (run.after, run.before, run.before))
@@ -51,10 +57,15 @@ def compare_with(run: Run, pipeline: Pipeline, settings: RunSettings) -> Compare
     is_valid = next(iter(verify_module(ours, ANY_TARGET)), None) is None
     PipelineRunner(verify=is_valid).run(pipeline, ours)
     is_changed = print_module(ours) != print_module(before)
-    if print_module(ours) == print_module(theirs):
+    # In the order in which XLA prints.
+    form = PrintOptions.default()._replace(print_large_constants=True)
+    if print_module(ours, form) == print_module(theirs, form):
         return Compared(Verdict.TEXT, "", theirs, ours, is_changed)
     if fingerprint(ours) == fingerprint(theirs):
         return Compared(Verdict.NAMES, "", theirs, ours, is_changed)
+    ignored = LEFT_OUT | _ANNOTATIONS
+    if fingerprint(ours, ignored=ignored) == fingerprint(theirs, ignored=ignored):
+        return Compared(Verdict.ANNOTATIONS, "", theirs, ours, is_changed)
     verdict, reason = _computes_the_same(theirs, ours, settings)
     return Compared(verdict, reason, theirs, ours, is_changed)
 

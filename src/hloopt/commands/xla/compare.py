@@ -46,9 +46,10 @@ def command(file: str, pass_name: str, **options: Any) -> int:
     """Run passes of ours and one of XLA's on the same module, and compare what they made of it.
 
     The module is the one that XLA's pass is given, all passes before it switched off. Results have
-    equal text, are equal up to names, equivalent (they compute the same), or different: exit 1.
-    Exit 2 where that cannot be told. Differences are shown as `hloopt diff` does, from XLA's result
-    to ours, with memory and schedule.
+    equal text, are equal up to names, equal up to annotations (backend_config and frontend
+    attributes), equivalent (they compute the same), or different: exit 1. Exit 2 where that cannot
+    be told. Differences are shown as `hloopt diff` does, from XLA's result to ours, with memory and
+    schedule.
 
     \b
     hloopt xla compare step.hlo --target h100_sxm --passes call-inliner --xla-pass call-inliner
