@@ -10,7 +10,7 @@ the results are compared as by `hloopt xla compare`. The table, and what stands 
 differences (pass_agreement_lib/causes.yaml, kept by hand), go into docs/xla_passes.md.
 
 The compiler's answers are kept in DIR/answers, whatever our sources are. Verdicts are kept in
-DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the sources changed. The texts
+DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the sources changed. Texts
 of findings are written beside. Exits 1 if any difference has no cause, 2 for wrong usage. Linux.
 """
 

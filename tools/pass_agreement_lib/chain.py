@@ -43,7 +43,7 @@ def runs_of(log: Sequence[str], dumps: Mapping[str, str]) -> list[PassRun]:
     """The runs of all passes, in the order in which they end.
 
     `log` is that of one compile with hlo_pass_pipeline=1; `dumps` are texts by the names of their
-    files, of a compile that dumps around every pass. XLA dumps a program when a pipeline begins, and
+    files, of a compile that dumps around every pass. XLA dumps when a pipeline begins, and
     after a pass that changed it: in between the program is as it was. A compile that failed gives
     the runs that ended before. Raises HloError where log and dumps do not belong together.
     """
