@@ -58,6 +58,10 @@ class FakeXla:
         """The name of an instruction that dce removes."""
         self.cse: Callable[[str], str] = str
         """The change that cse makes to the text."""
+        self.unknown = {"xla_hloopt_asks_what_is_unknown"}
+        """Names of flags that it does not know."""
+        self.unread: set[str] = set()
+        """Names of flags whose values it cannot read."""
 
     def run_child(
         self,
@@ -73,6 +77,9 @@ class FakeXla:
         if (refusal := self.refusals.get(len(self.flags))) is not None:
             log.write_text(refusal[1], encoding="utf-8")
             return Ending({"refused": refusal[0]}, 0, False)
+        if (died := self._died_of_flags(self.flags[-1].split())) is not None:
+            log.write_text(f"F1127 1:1:1.0 1 parse.cc:2] {died}\n", encoding="utf-8")
+            return Ending(None, -6, False)
         program = decode((job.parent / "program").read_bytes())
         text = print_module(program)
         name = re.sub(r"[^\w.-]", "_", program.name)
@@ -98,6 +105,13 @@ class FakeXla:
         if self.answer is not None:
             answer.write_text(json.dumps(self.answer), encoding="utf-8")
         return Ending(self.answer, *self.ending)
+
+    def _died_of_flags(self, flags: list[str]) -> str | None:
+        names = {flag: flag.removeprefix("--").partition("=")[0] for flag in flags}
+        if self.unread.intersection(names.values()):
+            return "Check failed: tsl::Flags::Parse() Flag parsing failed."
+        unknown = [flag for flag, name in names.items() if name in self.unknown]
+        return f"Unknown flags in XLA_FLAGS: {' '.join(unknown)}" if unknown else None
 
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> FakeXla:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.compilers.fake_xla import LOG, FakeXla, install
+from tests.compilers.fake_xla import LOG, MODULE, FakeXla
 
 from hloopt.cli import main
 from hloopt.compilers.bisection import Judged, Verdict, find, pass_of
@@ -19,25 +19,8 @@ from hloopt.dumps.names import Phase, Stage, parse_name
 from hloopt.files import load, read_source
 
 Capture = pytest.CaptureFixture[str]
-MODULE = """HloModule m
-
-ENTRY %e (p: f32[8]) -> f32[8] {
-  %p = f32[8]{0} parameter(0)
-  %dead = f32[8]{0} abs(%p)
-  ROOT %r = f32[8]{0} negate(%p)
-}
-"""
 LINE = ["xla", "bisect", "m.hlo", "--target", "h100_sxm"]
 EQUAL, DIFFERENT, UNKNOWN = Verdict.EQUAL, Verdict.DIFFERENT, Verdict.UNKNOWN
-
-
-@pytest.fixture
-def xla(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeXla:
-    monkeypatch.chdir(tmp_path)
-    Path("m.hlo").write_text(MODULE, encoding="utf-8")
-    fake = install(monkeypatch, tmp_path)
-    fake.dead = "dead"
-    return fake
 
 
 def wrong(text: str) -> str:

@@ -1,7 +1,8 @@
 """The conditions of a compile, from the folder that XLA dumped it to.
 
     dumped = read_dump("/tmp/dump", "jit_step")
-    flags, refused = accepted(dumped.flags, Compiler.named(dumped.target), Path("work"))
+    dumped.keep_accepted(Compiler.named(dumped.target), Path("work"))
+    program, flags = Program.read(dumped.module), dumped.texts()
 
 XLA writes flags that have not their defaults (`….debug_options`), for GPUs a description of the
 device, and the results of autotuning where there are some.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -32,7 +33,7 @@ _FLAGS, _DESCRIPTION, _RESULTS = (
     "autotune_results.pbtxt",
 )
 _CPU = "cpu_after_optimizations"
-_RESULT = pattern(r"(?:.*\n)*\s*results\s*:?\s*\{(?:.*\n?)*")
+_RESULT = re.compile(r"^\s*results\s*:?\s*\{", re.M)
 _UNKNOWN = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
 _PROBE = "xla_hloopt_asks_what_is_unknown"
 """A flag of no XLA: with it XLA reads all flags, and ends before it compiles."""
@@ -49,14 +50,45 @@ _TRIVIAL = "HloModule trivial\n\nENTRY %e () -> f32[] {\n  ROOT %c = f32[] const
 class Dumped:
     """The remains of one compile in a dump."""
 
-    folder: str
     module: str
     """The path of its text before the first pass."""
-    target: str | None
+    target: str | None = None
     """`cpu`, or the path of XLA's description of the device; None where nothing tells."""
-    flags: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """Sentences about the parts that were taken, and about those that are not there."""
+    flags: dict[str, str] | None = None
+    """Flags that have not their defaults; None where the dump does not tell."""
+    left_out: list[str] = field(default_factory=list)
+    """Flags that are not for here, each with the reason."""
+    results: str | None = None
+    """The path of the results of autotuning."""
+
+    def texts(self) -> list[str]:
+        """The flags as they are written on command lines."""
+        flags = {**(self.flags or {}), **({RESULTS_FLAG: self.results} if self.results else {})}
+        return [f"{name}={value}" for name, value in flags.items()]
+
+    def keep_accepted(self, compiler: Compiler, folder: Path) -> None:
+        """Leave out the flags that a compiler does not know, or whose values it cannot read."""
+        if self.flags:
+            self.flags, refused = accepted(self.flags, compiler, folder)
+            self.left_out += refused
+
+    def notes(self, *, has_module: bool, has_target: bool) -> Iterator[str]:
+        """What is taken from the dump, and what is not there, in sentences."""
+        if has_module:
+            yield f"module: {os.path.basename(self.module)}"
+        if has_target:
+            yield f"target: {os.path.basename(self.target or '')}"
+        if self.flags is None:
+            yield f"flags: no {_FLAGS} in the dump; XLA's defaults"
+        else:
+            names = ", ".join(f"{name}={value}" for name, value in self.flags.items())
+            yield f"flags: {names or 'none that is not a default'}"
+        if self.left_out:
+            yield f"flags that were left out: {', '.join(self.left_out)}"
+        if self.results is not None:
+            yield f"autotuning results: {os.path.basename(self.results)}"
+        elif self.target != "cpu":
+            yield "autotuning results: none in the dump; kernels may differ"
 
 
 def read_dump(folder: str, name: str | None) -> Dumped:
@@ -65,6 +97,8 @@ def read_dump(folder: str, name: str | None) -> Dumped:
     Raises HloError for a folder without modules, a module that is not there, and one whose text
     before the first pass is not.
     """
+    from hloopt.files import read_source
+
     compilation = _chosen(folder, name)
     first = compilation.first
     if first is None or first.phase is not Phase.BEGIN:
@@ -72,12 +106,15 @@ def read_dump(folder: str, name: str | None) -> Dumped:
             f"{folder}: the dump has no before_optimizations of {compilation.name}",
             help="dump with --xla_dump_hlo_as_text; or give the module as FILE",
         )
-    dumped = Dumped(folder, compilation.hlo(first).path, None)
-    dumped.notes.append(f"module: {os.path.basename(dumped.module)}")
-    _take_target(dumped, compilation)
-    _take_flags(dumped, compilation)
-    if dumped.target != "cpu":
-        _take_results(dumped, compilation)
+    dumped = Dumped(compilation.hlo(first).path)
+    dumped.target = _beside(compilation, _DESCRIPTION)
+    if dumped.target is None and any(stage.after == _CPU for stage in compilation.stages):
+        dumped.target = "cpu"
+    path = _beside(compilation, _FLAGS)
+    if path is not None:
+        flags = parse_debug_options(read_source(path).text)
+        dumped.flags, dumped.left_out = _split(flags)
+    dumped.results = _results(compilation)
     return dumped
 
 
@@ -110,40 +147,13 @@ def _beside(compilation: Compilation, name: str) -> str | None:
     return None
 
 
-def _take_target(dumped: Dumped, compilation: Compilation) -> None:
-    path = _beside(compilation, _DESCRIPTION)
-    if path is not None:
-        dumped.target = path
-        dumped.notes.append(f"target: {os.path.basename(path)}")
-    elif any(stage.after == _CPU for stage in compilation.stages):
-        dumped.target = "cpu"
-        dumped.notes.append("target: cpu")
-    else:
-        dumped.notes.append(f"target: no {_DESCRIPTION} in the dump")
-
-
-def _take_flags(dumped: Dumped, compilation: Compilation) -> None:
-    from hloopt.files import read_source
-
-    path = _beside(compilation, _FLAGS)
-    if path is None:
-        dumped.notes.append(f"flags: no {_FLAGS} in the dump; XLA's defaults")
-        return
-    found = parse_debug_options(read_source(path).text)
-    dumped.flags = {name: value for name, value in found.items() if "dump" not in name}
-    kept, dropped = _split(dumped.flags)
-    dumped.flags = kept
-    names = ", ".join(f"{name}={value}" for name, value in kept.items())
-    dumped.notes.append(f"flags: {names or 'none that is not a default'}")
-    if dropped:
-        dumped.notes.append(f"flags that were left out: {', '.join(dropped)}")
-
-
 def _split(flags: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The flags that make sense here, and those that do not, each with the reason."""
     kept: dict[str, str] = {}
     dropped: list[str] = []
     for name, value in flags.items():
+        if "dump" in name:
+            continue
         if name in _OF_A_DEVICE:
             dropped.append(f"{name}={value} (there is no device)")
         elif _OF_A_MACHINE.fullmatch(name) and not os.path.exists(value):
@@ -155,18 +165,15 @@ def _split(flags: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     return kept, dropped
 
 
-def _take_results(dumped: Dumped, compilation: Compilation) -> None:
-    """XLA writes a file also where it tuned nothing: that has a version alone."""
+def _results(compilation: Compilation) -> str | None:
+    """XLA writes a file also where it tuned nothing, which has a version alone; it reads files of
+    this machine that are not packed."""
     from hloopt.files import read_source
 
     path = _beside(compilation, _RESULTS)
-    if path is None or not _RESULT.fullmatch(read_source(path).text):
-        dumped.notes.append("autotuning results: none in the dump; kernels may differ")
-    elif not os.path.isfile(path) or not path.endswith(_RESULTS):
-        dumped.notes.append("autotuning results: left out, XLA reads files of this machine, plain")
-    else:
-        dumped.flags[RESULTS_FLAG] = os.path.abspath(path)
-        dumped.notes.append(f"autotuning results: {os.path.basename(path)}")
+    if path is None or not path.endswith(_RESULTS) or not os.path.isfile(path):
+        return None
+    return os.path.abspath(path) if _RESULT.search(read_source(path).text) else None
 
 
 def accepted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hloopt.compilers.compiling import REPORTS, Compiled
@@ -73,7 +74,7 @@ def pass_times(compiled: Compiled) -> Times:
     return {key: time for key, time in ranked if key[2] not in pipelines}
 
 
-def compile_to_json(compiled: Compiled) -> dict[str, Any]:
+def compile_to_json(compiled: Compiled, more_notes: Sequence[str] = ()) -> dict[str, Any]:
     """Bytes, seconds, the compiler and its passes."""
     return {
         "memory": None if compiled.memory is None else dict(compiled.memory),
@@ -85,7 +86,7 @@ def compile_to_json(compiled: Compiled) -> dict[str, Any]:
             {"module": module, "pipeline": pipeline, "pass": name, **time._asdict()}
             for (module, pipeline, name), time in pass_times(compiled).items()
         ],
-        "notes": notes(compiled),
+        "notes": [*notes(compiled), *more_notes],
     }
 
 

@@ -70,7 +70,7 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
             for note in notes(found):
                 say(note)
         elif options["output_format"] == "json":
-            print_json(compile_to_json(found))
+            print_json(compile_to_json(found, options["notes"]))
         else:
             render_compile(found, make_console(options["color"]), top=options["top"])
     return 0

@@ -16,13 +16,17 @@ from hloopt.commands.xla.options import compiler_options
 
 
 def program_options(command: Callable[..., int]) -> Callable[..., int]:
-    """FILE, `--from-dump`, `--module` and `compiler_options`, of which the command gets `file` and
-    those of the last: what is taken from a dump is put into them."""
+    """FILE, `--from-dump`, `--module` and `compiler_options`.
+
+    The command gets `file` and the last ones, with what is taken from a dump put into them, and
+    `notes` that say what that is.
+    """
 
     @wraps(command)
     def with_program(
         file: str | None, from_dump: str | None, module: str | None, **options: Any
     ) -> int:
+        options["notes"] = []
         if from_dump is not None:
             file = _take(from_dump, module, file, options)
         elif module is not None:
@@ -58,22 +62,22 @@ def program_options(command: Callable[..., int]) -> Callable[..., int]:
 def _take(folder: str, module: str | None, file: str | None, options: dict[str, Any]) -> str:
     """Fill in what a dump has and nobody gave, and say it; the path of the program."""
     from hloopt.compilers.compiling import Compiler
-    from hloopt.compilers.dumped import accepted, read_dump
+    from hloopt.compilers.dumped import read_dump
 
     dumped = read_dump(folder, module)
-    if options["target"] is None:
+    has_target = options["target"] is None
+    if has_target:
         options["target"] = dumped.target
     if options["target"] is None:
         raise click.UsageError(f"--from-dump {folder} does not tell the target: give --target")
-    notes = dumped.notes
-    if dumped.flags:
-        compiler = Compiler.named(options["target"], options["plugin"])
-        with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as place:
-            flags, refused = accepted(dumped.flags, compiler, Path(place))
-        if refused:
-            notes = [*notes, f"flags that were refused: {', '.join(refused)}"]
-        own = (f"{name}={value}" for name, value in flags.items())
-        options["flags"] = (*own, *options["flags"])  # the last one counts
-    for note in notes:
-        say(f"from the dump: {note}")
+    compiler = Compiler.named(options["target"], options["plugin"])
+    with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as place:
+        dumped.keep_accepted(compiler, Path(place))
+    options["flags"] = (*dumped.texts(), *options["flags"])  # the last one counts
+    options["notes"] = [
+        f"from the dump: {note}"
+        for note in dumped.notes(has_module=file is None, has_target=has_target)
+    ]
+    for note in options["notes"]:
+        say(note)
     return file or dumped.module

@@ -114,14 +114,15 @@ class FlagsDiffer:
 
         settings = RunSettings(self.seeds, specials=False, steps=steps, stand_ins=False)
         first, second = (self._optimized(module, flags) for flags in (self.first, self.second))
+        not_compared = f"what XLA made for {self.target} cannot be compared: "
         try:
             mismatch = Reference(first, settings).compare(second, "precision")
         except HloError as error:
-            return unknown(f"the interpreter does not run what XLA made: {error.message}")
+            return unknown(f"{not_compared}{error.message}")
         if mismatch is None:
             return NOT_SHOWN
         if not mismatch.is_decided:
-            return unknown(mismatch.reason)
+            return unknown(f"{not_compared}{mismatch.reason}")
         return Outcome(Verdict.SHOWN, "values differ", mismatch.reason)
 
     def _optimized(self, module: Module, flags: tuple[str, ...]) -> Module:
