@@ -48,7 +48,7 @@ def sizes(text: str, name: str = "all-gather-combiner", **options: object) -> li
         (["", ', frontend_attributes={_scheduling_group_id="0"}', ""], [1, 2]),
         (['', ', frontend_attributes={collective_group_key="a"}', ""], [1, 2]),
         ([', frontend_attributes={collective_group_key="a"}'] * 2 + [""], [1, 2]),
-        ([", sharding={replicated}", ", sharding={maximal device=0}"], [1, 1]),
+        ([", sharding={replicated}", ", sharding={maximal device=0}"], [2]),
     ],
 )  # fmt: skip
 def test_what_is_marked_apart_stays_apart(notes: list[str], left: list[int]) -> None:
@@ -68,6 +68,46 @@ def test_annotations_of_all_members_are_merged() -> None:
     first, second = combined.users
     assert 'op_name="a/b/c"' in first.attributes["metadata"]
     assert second.attributes["frontend_attributes"] == '{note="1"}'
+
+
+def test_elements_keep_their_shardings() -> None:
+    notes = ", sharding={maximal device=0}", "", ", sharding={devices=[2]<=[2]}"
+    module = run_checked("all-gather-combiner", gathers(*notes))
+    (combined,) = module.instructions(Opcode.ALL_GATHER)
+    shardings = [notes[0][11:], "{replicated}", notes[2][11:]]
+    assert combined.attributes["sharding"] == f"{{{', '.join(shardings)}}}"
+    found = [element.attributes.get("sharding") for element in combined.users]
+    assert found == [shardings[0], None, shardings[2]]
+    (combined,) = run_checked("all-gather-combiner", gathers("", "")).instructions(
+        Opcode.ALL_GATHER
+    )
+    assert "sharding" not in combined.attributes
+
+
+_DEFAULTS = '"force_earliest_schedule":false,"reification_cost":[],"device_type":"DEVICE_TYPE_INVALID"'
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("{}", f'{{"operation_queue_id":"0",{_DEFAULTS}}}'),
+        (
+            '{"operation_queue_id":"3","collective_backend_config":{"is_sync":true}}',
+            f'{{"operation_queue_id":"0",{_DEFAULTS}}}',
+        ),
+        (
+            '{"collective_backend_config":{"is_pipelined":true,"backend":"NVSHMEM"}}',
+            '{"operation_queue_id":"0","collective_backend_config":{"is_sync":false,'
+            '"is_pipelined":true,"backend":"DEFAULT","collectives_mode":"COLLECTIVES_MODE_INVALID",'
+            f'"kernel_strategy":"KERNEL_STRATEGY_DEFAULT"}},{_DEFAULTS}}}',
+        ),
+    ],
+)
+def test_on_a_gpu_the_combined_one_has_the_backend_config_of_xla(given: str, made: str) -> None:
+    """As the compiler answered (jaxlib 0.10.2): the defaults, and whether it was pipelined."""
+    texts = gathers(*[f", backend_config={given}"] * 2)
+    (combined,) = run_checked("gpu-all-gather-combiner", texts).instructions(Opcode.ALL_GATHER)
+    assert combined.attributes["backend_config"] == made
 
 
 def test_the_type_of_the_first_member_is_that_of_all() -> None:

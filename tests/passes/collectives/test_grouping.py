@@ -136,7 +136,7 @@ def test_as_many_as_64_steps_come_before_a_collective(count: int, comes_first: b
         ("replica_groups={{0,1}}", "replica_groups=[1,2]<=[2]", True),
         ("replica_groups={{0,1}}", "replica_groups={{1,0}}", False),
         ("replica_groups={{0,1}}", "replica_groups={{0,1}}, channel_id=1", False),
-        ("replica_groups={{0,1}}, sharding={replicated}", "replica_groups={{0,1}}", False),
+        ("replica_groups={{0,1}}, sharding={replicated}", "replica_groups={{0,1}}", True),
         ('replica_groups={{0,1}}, frontend_attributes={collective_group_key="1"}',
          'replica_groups={{0,1}}, frontend_attributes={collective_group_key="2"}', False),
     ],

@@ -123,12 +123,16 @@ class AsyncCollectiveCreator(ModulePass):
 
 
 def _own_start(collective: Instruction) -> Instruction:
+    shape = _own_start_shape(collective)
+    attributes = attributes_for_another_value(collective)
+    if shape is collective.shape and "sharding" in collective.attributes:
+        attributes["sharding"] = collective.attributes["sharding"]
     return collective.parent.add(
         OPCODES[f"{collective.opcode}-start"],
-        _own_start_shape(collective),
+        shape,
         collective.operands,
         name=f"{collective.opcode}-start",
-        attributes=attributes_for_another_value(collective),
+        attributes=attributes,
         called=collective.called,
     )
 

@@ -92,9 +92,13 @@ def _merged_annotations(members: Sequence[Instruction]) -> dict[str, str]:
     if notes := _merged_notes(map(frontend_attributes, members)):
         merged["frontend_attributes"] = format_frontend_attributes(notes)
     shardings = [member.attributes.get("sharding") for member in members]
-    if None not in shardings:
-        merged["sharding"] = f"{{{', '.join(filter(None, shardings))}}}"
+    if any(shardings):
+        merged["sharding"] = f"{{{', '.join(sharding or _NONE for sharding in shardings)}}}"
     return merged
+
+
+_NONE = "{replicated}"
+"""In a tuple of shardings, as XLA has it: for an element without one."""
 
 
 def _merged_notes(notes: Iterable[dict[str, str]]) -> dict[str, str]:

@@ -8,7 +8,11 @@ from typing import Any, ClassVar
 
 from hloopt.analysis.calls import loops_with_body
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.backend_config import is_pipelined
+from hloopt.ir.attributes.backend_config import (
+    is_pipelined,
+    with_collective_flag,
+    with_gpu_fields,
+)
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.attributes.scheduling_annotations import GROUP
 from hloopt.ir.attributes.typed import constrains_layout
@@ -47,9 +51,6 @@ class _Combiner(ModulePass):
     """Base of the combiners: it forms the groups and reports on them."""
 
     opcode: ClassVar[Opcode]
-
-    separates_pipelined: ClassVar[bool] = False
-    """Whether collectives that a pipeliner has moved are combined only with each other."""
 
     options: Any
 
@@ -120,6 +121,7 @@ class _Combiner(ModulePass):
         if not context.apply(found.members[0], what, remark=False):
             return
         combined = combine(found.members)
+        self.configure(combined, found.members[0])
         for collective in found.members:
             context.applied(
                 collective,
@@ -148,14 +150,31 @@ class _Combiner(ModulePass):
         """The key that collectives must share to be combined."""
         return (
             participants_key(collective),
-            collective.attributes.get("sharding"),
             frontend_attribute(collective, "collective_group_key"),
-            self.separates_pipelined and is_pipelined(collective),
         )
+
+    def configure(self, combined: Instruction, first: Instruction) -> None:
+        """Give the combined collective its backend_config; `first` is one of those it is made of."""
 
     def dimension_kind(self, collective: Instruction) -> str | None:
         """The dimension where it has to be the same, else None."""
         return collective.attributes["dimensions"] if self.options.combine_by_dim else None
+
+
+class _OnGpu(_Combiner):
+    """Base of the combiners that know the backend_config of XLA:GPU."""
+
+    def kind(self, collective: Instruction) -> tuple[Hashable, ...]:
+        return *super().kind(collective), is_pipelined(collective)
+
+    def configure(self, combined: Instruction, first: Instruction) -> None:
+        """Write the defaults, and is_pipelined where it is so."""
+        combined.set_attribute("backend_config", None)
+        if is_pipelined(first):
+            text = with_collective_flag(combined, "is_pipelined")
+        else:
+            text = with_gpu_fields(combined)
+        combined.set_attribute("backend_config", text)
 
 
 def _why_no_reduction(collective: Instruction) -> str | None:
@@ -177,8 +196,8 @@ def _reduction(collective: Instruction) -> tuple[Hashable, ...]:
 class AllGatherCombiner(_Combiner):
     """Combine all-gathers of one computation into one with several operands.
 
-    They agree in replica groups (as devices, however written), in what the groups stand for, in
-    sharding and in the frontend attribute `collective_group_key`. In XLA's order of the
+    They agree in replica groups (as devices, however written), in what the groups stand for, and
+    in the frontend attribute `collective_group_key`. In XLA's order of the
     computation each group takes what follows until it would exceed a threshold or until the next
     depends on it. An all-gather with control dependencies, or of more bytes than the threshold,
     stays. Where dimensions differ, bitcasts let all of a group gather in the most frequent one.
@@ -278,15 +297,14 @@ class ReduceScatterCombiner(_Combiner):
         "gpu::GpuAllGatherCombiner", "xla/backends/gpu/transforms/collectives/all_gather_combiner.h"
     ),
 )
-class GpuAllGatherCombiner(AllGatherCombiner):
+class GpuAllGatherCombiner(_OnGpu, AllGatherCombiner):
     """all-gather-combiner as XLA:GPU runs it after fusion.
 
     What a pipeliner has marked (`is_pipelined` in the backend_config) is combined apart from the
-    rest, so that it stays hidden. XLA:GPU's search for a larger threshold by free memory was off
+    rest, so that it stays hidden; the combined one has a backend_config that says so, and
+    XLA:GPU's defaults in all else. XLA:GPU's search for a larger threshold by free memory was off
     in all that its compiler was asked, and is not done here: give the thresholds.
     """
-
-    separates_pipelined = True
 
 
 @register(
@@ -296,10 +314,8 @@ class GpuAllGatherCombiner(AllGatherCombiner):
         "gpu::GpuAllReduceCombiner", "xla/backends/gpu/transforms/collectives/all_reduce_combiner.h"
     ),
 )
-class GpuAllReduceCombiner(AllReduceCombiner):
+class GpuAllReduceCombiner(_OnGpu, AllReduceCombiner):
     """all-reduce-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
-
-    separates_pipelined = True
 
 
 @register(
@@ -310,7 +326,5 @@ class GpuAllReduceCombiner(AllReduceCombiner):
         "xla/backends/gpu/transforms/collectives/reduce_scatter_combiner.h",
     ),
 )
-class GpuReduceScatterCombiner(ReduceScatterCombiner):
+class GpuReduceScatterCombiner(_OnGpu, ReduceScatterCombiner):
     """reduce-scatter-combiner as XLA:GPU runs it after fusion: see gpu-all-gather-combiner."""
-
-    separates_pipelined = True
