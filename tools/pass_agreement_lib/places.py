@@ -27,6 +27,7 @@ _OPTIONS_AT = {
     ("cse", "fusion"): "is_layout_sensitive=true",
     ("cse", "hlo normalization"): "is_layout_sensitive=true",
     ("cse", "post-layout_assignment"): "is_layout_sensitive=true",
+    ("dce", "collective-optimizations"): "remove_cross_partition_collective_ops=true",
     ("reshape-mover", "reshape_mover_after_conv_canonicalization"): (
         "reshape_of_1d_broadcast_is_cheap=true"
     ),

@@ -176,6 +176,28 @@ def schedule_gpu(text: str) -> Module:
     return module
 
 
+def test_a_start_of_the_same_shape_keeps_the_sharding() -> None:
+    """As the compiler answered: of an all-reduce, not of an all-gather."""
+    text = """HloModule m, num_partitions=2
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  p = f32[4] parameter(0)
+  g = f32[8] all-gather(p), replica_groups={}, dimensions={0}, sharding={replicated}
+  ROOT r = f32[8] all-reduce(g), replica_groups={}, to_apply=sum, sharding={replicated}
+}
+"""
+    module = parse_module(text)
+    create_pass("async-collective-creator", CREATOR).run(module, PassContext())
+    found = {i.name: i.attributes.get("sharding") for i in module.entry.instructions}
+    assert found == {
+        "p": None,
+        "all-gather-start": None,
+        "all-gather-done": "{replicated}",
+        "all-reduce-start": "{replicated}",
+        "all-reduce-done": "{replicated}",
+    }
+
+
 def test_parameters_and_steps_of_asynchronous_operations_stay_on_their_stream() -> None:
     queue = 'backend_config={"operation_queue_id":"3"}'
     module = parse_module(f"""HloModule m

@@ -107,6 +107,50 @@ def test_the_element_that_counts_is_named() -> None:
     assert context.statistics["trip counts found"] == 1
 
 
+@pytest.mark.parametrize(
+    ("going_on", "following", "element"),
+    [
+        ("f", "f", 1),  # stays as it is
+        ("f", "not_f", 1),
+        ("not_f", "not_f", 1),
+        ("f", "no", None),
+        ("f", "is_less", None),
+        ("is_less", "f", 0),
+        ("both", "f", None),
+    ],
+)
+def test_an_induction_variable_is_made_from_itself_alone(
+    going_on: str, following: str, element: int | None
+) -> None:
+    """As the compiler answered (jaxlib 0.10.2)."""
+    values = """  p = (s32[], pred[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  f = pred[] get-tuple-element(p), index=1
+  not_f = pred[] not(f)
+  no = pred[] constant(false)
+  ten = s32[] constant(10)
+  is_less = pred[] compare(i, ten), direction=LT
+"""
+    module = parse_module(f"""HloModule m
+condition {{
+{values}  both = pred[] and(f, is_less)
+  ROOT r = pred[] copy({going_on})
+}}
+body {{
+{values}  j = s32[] multiply(i, ten)
+  ROOT t = (s32[], pred[]) tuple(j, {following})
+}}
+ENTRY e {{
+  s = (s32[], pred[]) parameter(0)
+  ROOT w = (s32[], pred[]) while(s), condition=condition, body=body
+}}
+""")
+    create_pass("while-loop-trip-count-annotator").run(module, PassContext())
+    config = module.entry.root.attributes.get("backend_config", "{}")
+    stated = json.loads(config).get("known_induction_variable", {"tuple_index": None})
+    assert stated == {"tuple_index": None if element is None else str(element)}
+
+
 def test_a_loop_whose_trips_are_not_known_says_why() -> None:
     parts = {"header": "", "type": "s32", "init": 0, "step": 1, "limit": 5, "direction": "LT"}
     text = LOOP.format(**parts, config="").replace("constant(0)", "parameter(0)")

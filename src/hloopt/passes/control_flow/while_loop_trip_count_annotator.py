@@ -27,8 +27,8 @@ from hloopt.passes.rewriting.replace import replace_instruction
 class WhileLoopTripCountAnnotator(ModulePass):
     """Annotate while loops with their trip count and their induction variable.
 
-    The `backend_config` of a loop gets `known_trip_count`, `known_induction_variable` (which
-    element of the state the condition reads), `known_init_step` (where that element goes up by a
+    The `backend_config` of a loop gets `known_trip_count`, `known_induction_variable` (the only
+    element of the state that the condition reads, made from itself alone), `known_init_step` (where that element goes up by a
     constant) and `dynamic_variables` (the elements that index slices moved between host and
     device). What it states already is replaced; a trip count that cannot be computed stays. The
     last value of an induction variable, where it is known, replaces what reads it after the loop.
@@ -55,7 +55,8 @@ class WhileLoopTripCountAnnotator(ModulePass):
 def _annotate(loop: Instruction, trips: LoopTrips, context: PassContext) -> None:
     if trips.computed is None:
         context.missed(loop, f"its trip count is not known: {trips.reason}")
-    if trips.element is None and trips.computed is None:
+    element = _induction_element(loop)
+    if element is None and trips.computed is None:
         return
     before = backend_config(loop)
     if before is None:
@@ -66,8 +67,8 @@ def _annotate(loop: Instruction, trips: LoopTrips, context: PassContext) -> None
         after["known_trip_count"] = {"n": str(trips.count)}
     if _goes_up(trips) and trips.variable is not None:
         after["known_init_step"] = _init_step(trips.variable.init, trips.variable.step)
-    if trips.element is not None:
-        after["known_induction_variable"] = {"tuple_index": str(trips.element)}
+    if element is not None:
+        after["known_induction_variable"] = {"tuple_index": str(element)}
     after["dynamic_variables"] = [
         _dynamic_variable(loop, index) for index in _indices_of_transfers(loop)
     ]
@@ -83,6 +84,34 @@ def _annotate(loop: Instruction, trips: LoopTrips, context: PassContext) -> None
 
 
 _KEYS = ("known_trip_count", "known_init_step", "known_induction_variable", "dynamic_variables")
+
+
+def _induction_element(loop: Instruction) -> int | None:
+    """The only element of a loop's state that its condition reads, if what the body makes of it
+    depends on it alone; one that stays as it is counts, too. O(condition + body)."""
+    body, condition = loop.called
+    element = _only_element(condition.root, condition.parameters[0])
+    if element is None or body.root.opcode is not Opcode.TUPLE:
+        return None
+    following = _only_element(body.root.operands[element], body.parameters[0])
+    return element if following == element else None
+
+
+def _only_element(value: Instruction, state: Instruction) -> int | None:
+    """The element of a state that a value is computed from; None for several and for none."""
+    elements: set[int] = set()
+    seen = {value}
+    stack = [value]
+    while stack:
+        found = stack.pop()
+        if found.opcode is Opcode.GET_TUPLE_ELEMENT and found.operands[0] is state:
+            elements.add(found.tuple_index)
+        elif found.opcode is Opcode.PARAMETER:
+            return None
+        else:
+            stack += [operand for operand in found.operands if operand not in seen]
+            seen.update(found.operands)
+    return elements.pop() if len(elements) == 1 else None
 
 
 def _goes_up(trips: LoopTrips) -> bool:
