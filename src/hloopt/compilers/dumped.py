@@ -73,7 +73,7 @@ class Dumped:
             self.left_out += refused
 
     def notes(self, *, has_module: bool, has_target: bool) -> Iterator[str]:
-        """What is taken from the dump, and what is not there, in sentences."""
+        """Sentences about the parts that are taken, and about those that are not there."""
         if has_module:
             yield f"module: {os.path.basename(self.module)}"
         if has_target:

@@ -84,7 +84,9 @@ def test_elements_keep_their_shardings() -> None:
     assert "sharding" not in combined.attributes
 
 
-_DEFAULTS = '"force_earliest_schedule":false,"reification_cost":[],"device_type":"DEVICE_TYPE_INVALID"'
+_DEFAULTS = (
+    '"force_earliest_schedule":false,"reification_cost":[],"device_type":"DEVICE_TYPE_INVALID"'
+)
 
 
 @pytest.mark.parametrize(
