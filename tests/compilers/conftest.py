@@ -10,7 +10,7 @@ from tests.compilers.fake_xla import MODULE, FakeXla, install
 
 @pytest.fixture
 def xla(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeXla:
-    """What `--target h100_sxm` names; the current folder has `m.hlo`."""
+    """The compiler that `--target h100_sxm` names; the current folder has `m.hlo`."""
     monkeypatch.chdir(tmp_path)
     Path("m.hlo").write_text(MODULE, encoding="utf-8")
     fake = install(monkeypatch, tmp_path)

@@ -38,7 +38,7 @@ REPORT = "Memory Space: default (color=0)\nTotal bytes: {} (some)\n"
 
 
 class FakeXla:
-    """What the child is asked, and how it answers."""
+    """The jobs of the child, and how it answers."""
 
     def __init__(self) -> None:
         self.flags: list[str] = []

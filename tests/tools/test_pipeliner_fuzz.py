@@ -37,7 +37,7 @@ def judged(number: int, steps: list[Any]) -> Progress:
 
 
 def steps_of(number: int) -> list[Any]:
-    """What a compiler would answer that pipelines as we do."""
+    """The answer of a compiler that pipelines as we do."""
     text, steps = program(0, number), []
     for place, name in enumerate((FORWARD, BACKWARD, FORWARD)):
         after = pipelined(text, place)

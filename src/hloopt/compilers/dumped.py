@@ -188,7 +188,7 @@ def accepted(
     unknown: list[str] = []
 
     def ask(some: Sequence[str]) -> list[str]:
-        """Those of these flags whose values the compiler cannot read."""
+        """The flags among these whose values the compiler cannot read."""
         names = _unknown(some, flags, compiler, next(places)) if some else set()
         if names is not None:
             unknown.extend(name for name in some if name in names)

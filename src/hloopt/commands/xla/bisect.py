@@ -97,7 +97,8 @@ def _bisected(file: str, options: dict[str, Any]) -> Bisected:
 
 
 def _commands(bisected: Bisected, options: dict[str, Any]) -> list[list[str]]:
-    """Those that show the difference: the pass alone if that does, else the two modules."""
+    """The two texts that show the difference: those of the pass alone if that does, else of the
+    chain."""
     from hloopt.compilers.bisection import Verdict
     from hloopt.compilers.flags import with_large_constants
 

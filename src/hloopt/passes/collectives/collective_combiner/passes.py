@@ -154,7 +154,7 @@ class _Combiner(ModulePass):
         )
 
     def configure(self, combined: Instruction, first: Instruction) -> None:
-        """Give the combined collective the backend_config of `first`, one of those it is made of."""
+        """Give the combined collective the backend_config of `first`, one of its parts."""
 
     def dimension_kind(self, collective: Instruction) -> str | None:
         """The dimension where it has to be the same, else None."""
