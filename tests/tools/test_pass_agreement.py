@@ -129,6 +129,17 @@ def test_verdicts(before: str, after: str, kind: Kind, only: str) -> None:
     assert bool(judged.reason) == (kind in (Kind.DIFFERENT, Kind.UNKNOWN))
 
 
+def test_a_pass_of_ours_may_fail_on_an_invalid_module() -> None:
+    text = NEGATED.replace("negate(%p)", "call(%p), to_apply=%f").replace(
+        "ENTRY",
+        "%f (x: f32[8], y: f32[8]) -> f32[8] {\n  %x = f32[8]{0} parameter(0)\n"
+        "  ROOT %y = f32[8]{0} parameter(1)\n}\n\nENTRY",
+    )
+    judged = judge(PassRun("optimization", "call-inliner", text, NEGATED), "call-inliner")
+    assert judged.kind is Kind.UNKNOWN
+    assert judged.reason.startswith("XLA's pass was given an invalid module: ")
+
+
 @pytest.fixture
 def modules(tmp_path: Path) -> Modules:
     """A corpus of one module, of which the compiler is known to have made something."""

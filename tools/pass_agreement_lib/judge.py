@@ -12,7 +12,8 @@ from hloopt.equivalence import RunSettings
 from hloopt.interpreter.limits import Deadline
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
-from hloopt.text import print_module
+from hloopt.text import parse_module, print_module
+from hloopt.verifier import ANY_TARGET, verify_module
 from pass_agreement_lib.chain import PassRun
 
 _SECONDS = 5.0
@@ -65,6 +66,11 @@ def judge(run: PassRun, passes: str) -> Judged:
     except PassRefused as error:
         return Judged(Kind.UNKNOWN, f"our pass refuses: {error.message}")
     except (PassFailure, Defect) as error:
+        problem = next(iter(verify_module(parse_module(run.before), ANY_TARGET)), None)
+        if problem is not None:
+            return Judged(
+                Kind.UNKNOWN, f"XLA's pass was given an invalid module: {problem.message}"
+            )
         return Judged(Kind.FAILED, error.message)
     except HloError as error:  # what XLA has between its passes need not be a valid text
         return Judged(Kind.UNKNOWN, error.message)
