@@ -81,6 +81,9 @@ def test_a_place_has_the_options_of_xla() -> None:
     assert pass_at("cse", "fusion") == "cse{is_layout_sensitive=true}"
     assert pass_at("constant_folding", "simplification") == "constant-folding"
     assert pass_at("cse_barrier_expander", "remat-pipeline") == "cse-barrier-expander"
+    assert pass_at("dce", "fusion", "HloModule m\n") == "dce"
+    spmd = pass_at("dce", "fusion", "HloModule m, num_partitions=2\n")
+    assert spmd == "dce{remove_cross_partition_collective_ops=true}"
     assert pass_at("layout-assignment", "layout assignment") is None
     assert pass_at("float_normalization", "post-layout_assignment") is None
     assert pass_at("float-normalization-bf16", "conv_canonicalization") is None

@@ -27,12 +27,13 @@ _OPTIONS_AT = {
     ("cse", "fusion"): "is_layout_sensitive=true",
     ("cse", "hlo normalization"): "is_layout_sensitive=true",
     ("cse", "post-layout_assignment"): "is_layout_sensitive=true",
-    ("dce", "collective-optimizations"): "remove_cross_partition_collective_ops=true",
     ("reshape-mover", "reshape_mover_after_conv_canonicalization"): (
         "reshape_of_1d_broadcast_is_cheap=true"
     ),
 }
 """By pass and XLA's pipeline."""
+_FOR_PARTITIONS = {"dce": "remove_cross_partition_collective_ops=true"}
+"""For programs that are compiled as SPMD, where collectives have no side effects in XLA."""
 _INSTANCES = {
     "collective-pipeliner-forward": (
         "collective-pipeliner{should_process=[reduce-scatter],unique_channel_id=true}"
@@ -51,9 +52,9 @@ LEFT_OUT = {
 """Passes that are not compared, and why."""
 
 
-def pass_at(name: str, pipeline: str) -> str | None:
+def pass_at(name: str, pipeline: str, before: str = "") -> str | None:
     """The pass of ours that does what XLA's of a name does in a pipeline, as a text of passes; None
-    where there is none."""
+    where there is none. `before`: the program that it is given."""
     if name in _INSTANCES:
         return _INSTANCES[name]
     key = name.replace("_", "-")
@@ -62,6 +63,8 @@ def pass_at(name: str, pipeline: str) -> str | None:
     if not is_ours or key in LEFT_OUT or f"{key} in {pipeline}" in LEFT_OUT:
         return None
     options = _OPTIONS_AT.get((key, pipeline), _OPTIONS.get(key, ""))
+    if key in _FOR_PARTITIONS and "num_partitions=" in before.partition("\n")[0]:
+        options = _FOR_PARTITIONS[key]
     return f"{key}{{{options}}}" if options else key
 
 

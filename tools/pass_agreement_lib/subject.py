@@ -108,7 +108,7 @@ def _judged(runs: list[PassRun]) -> Iterator[tuple[PassRun, str, Judged]]:
     """The verdicts on all runs that have a pass of ours; equal ones are judged once."""
     known: dict[tuple[str, str, str], Judged] = {}
     for run in runs:
-        passes = pass_at(run.name, run.pipeline)
+        passes = pass_at(run.name, run.pipeline, run.before)
         if passes is None:
             continue
         key = passes, run.before, run.after

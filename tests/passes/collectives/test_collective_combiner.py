@@ -84,6 +84,22 @@ def test_elements_keep_their_shardings() -> None:
     assert "sharding" not in combined.attributes
 
 
+def test_domains_keep_collectives_apart() -> None:
+    mark = 'domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}'
+    lines = "".join(
+        f"  p{n} = f32[4] parameter({n})\n"
+        f"  g{n} = f32[8] all-gather(p{n}), channel_id={n + 1}, {GROUPS}, dimensions={{0}}\n"
+        for n in range(4)
+    )
+    text = (
+        f"HloModule m, num_partitions=2\n\nENTRY e {{\n{lines}"
+        f"  a = f32[8] add(g0, g1)\n  b = f32[8] add(g2, g3)\n"
+        f"  d = f32[8] domain(a), {mark}\n  ROOT r = f32[8] add(d, b)\n}}\n"
+    )
+    assert sizes(text) == [2, 2]
+    assert sizes(text.replace(f"domain(a), {mark}", "negate(a)")) == [4]
+
+
 _DEFAULTS = (
     '"force_earliest_schedule":false,"reification_cost":[],"device_type":"DEVICE_TYPE_INVALID"'
 )

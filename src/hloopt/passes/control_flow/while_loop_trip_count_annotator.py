@@ -28,11 +28,11 @@ class WhileLoopTripCountAnnotator(ModulePass):
     """Annotate while loops with their trip count and their induction variable.
 
     The `backend_config` of a loop gets `known_trip_count`, `known_induction_variable` (the only
-    element of the state that the condition reads, made from itself alone), `known_init_step` (where
-    that element goes up by a constant) and `dynamic_variables` (the elements that index slices
-    moved between host and device). What it states already is replaced; a trip count that cannot be computed stays. The
-    last value of an induction variable, where it is known, replaces what reads it after the loop.
-    Linear in the size of loop bodies.
+    element of the state that the condition reads, made from itself alone), `known_init_step`
+    (where that element goes up by a constant) and `dynamic_variables` (the elements that index
+    slices moved between host and device). What it states already is replaced; a trip count that
+    cannot be computed stays. The last value of an induction variable, where it is known, replaces
+    what reads it after the loop. Linear in the size of loop bodies.
     """
 
     def run(self, module: Module, context: PassContext) -> bool:

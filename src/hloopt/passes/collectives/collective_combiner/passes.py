@@ -34,6 +34,7 @@ from hloopt.pass_framework.base import (
     register,
 )
 from hloopt.passes.collectives.collective_combiner.combination import combine
+from hloopt.passes.collectives.collective_combiner.domains import domain_numbers
 from hloopt.passes.collectives.collective_combiner.grouping import Group, Limits, group
 
 DEFAULT_THRESHOLD = 30 * 1024 * 1024 + 7
@@ -93,11 +94,13 @@ class _Combiner(ModulePass):
         that there are at least two of.
         """
         kinds: dict[Hashable, dict[Instruction, int]] = {}
+        domains = domain_numbers(computation)
         for collective in collectives:
             if reason := self.why_not(collective):
                 context.missed(collective, reason)
             else:
-                sizes = kinds.setdefault(self.kind(collective), {})
+                kind = self.kind(collective), domains.get(collective)
+                sizes = kinds.setdefault(kind, {})
                 sizes[collective] = shape_bytes(collective.shape)
         in_order = stable_order if computation.module.is_scheduled else post_order
         limits = Limits(
@@ -154,7 +157,7 @@ class _Combiner(ModulePass):
         )
 
     def configure(self, combined: Instruction, first: Instruction) -> None:
-        """Give the combined collective the backend_config of `first`, one of its parts."""
+        """Give the combined collective its backend_config; `first` is one that it is made of."""
 
     def dimension_kind(self, collective: Instruction) -> str | None:
         """The dimension where it has to be the same, else None."""
@@ -197,7 +200,8 @@ class AllGatherCombiner(_Combiner):
     """Combine all-gathers of one computation into one with several operands.
 
     They agree in replica groups (as devices, however written), in what the groups stand for, and
-    in the frontend attribute `collective_group_key`. In XLA's order of the
+    in the frontend attribute `collective_group_key`, and no domain separates them; shardings may
+    differ. In XLA's order of the
     computation each group takes what follows until it would exceed a threshold or until the next
     depends on it. An all-gather with control dependencies, or of more bytes than the threshold,
     stays. Where dimensions differ, bitcasts let all of a group gather in the most frequent one.
