@@ -43,7 +43,5 @@ SETTINGS = (
     Setting("fused slices", {"xla_gpu_enable_dynamic_slice_fusion": "true"}),
     Setting("default once more"),
     Setting("no scheduler", {"xla_gpu_enable_latency_hiding_scheduler": "false"}),
-    Setting("custom fusions", {"xla_gpu_enable_custom_fusions": "true"}),
-    Setting("convolutions fused", {"xla_gpu_experimental_enable_conv_fusion": "true"}),
     Setting("symmetric memory", {"xla_gpu_experimental_enable_nccl_symmetric_buffers": "true"}),
 )

@@ -192,12 +192,62 @@ def test_a_second_reduction_may_not() -> None:
         # an update in the middle is elementwise on what it updates only
         (["u = f32[8] dynamic-update-slice(p, q, i)", "s = f32[8] negate(u)"], FIRST),
         (["u = f32[8] dynamic-update-slice(p, p, i)", "s = f32[8] negate(u)"], NEITHER),
-        (["s = f32[8] sort(p), dimensions={0}, to_apply=less_one"], FIRST),
+        # XLA:GPU has no rule for a sort that is all of the result
+        (["s = f32[8] sort(p), dimensions={0}, to_apply=less_one"], NEITHER),
         (["n = f32[8] sort(p), dimensions={0}, to_apply=less_one", "s = f32[8] sine(n)"], NEITHER),
     ],
 )
 def test_updates_and_sorts(body: list[str], expected: list[bool]) -> None:
     assert opinions(*body) == expected
+
+
+IN_PLACE = [
+    "d = f32[8] dynamic-update-slice(n, m, i)",
+    "d = f32[8] scatter(n, x, m), update_window_dims={}, inserted_window_dims={0}, "
+    "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add",
+    "d = f32[8] sort(n), dimensions={0}, to_apply=less_one",
+]
+
+
+@pytest.mark.parametrize("update", IN_PLACE, ids=["update", "scatter", "sort"])
+@pytest.mark.parametrize(
+    ("other", "is_free"),
+    [
+        ("o = f32[8] negate(m)", True),
+        ("o = f32[8] tanh(p)", False),  # another result of the operand
+        ("o = f32[8] negate(n)", False),
+        ("o = f32[8] negate(d)", False),
+    ],
+)
+def test_what_an_update_is_written_over_leads_to_no_other_result(
+    update: str, other: str, is_free: bool
+) -> None:
+    made = (
+        "n = f32[8] negate(p)",
+        "m = f32[8] broadcast(c), dimensions={}",
+        "x = s32[8,1] iota(), iota_dimension=0",
+    )
+    shape = "(f32[8], f32[8])"
+    body = (*made, update, other, "s = (f32[8], f32[8]) tuple(d, o)")
+    assert opinions(*body, shape=shape, slot=1)[0] is is_free
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_nor_to_a_reduction(is_first: bool) -> None:
+    update = ("d = f32[8] dynamic-update-slice(p, q, i)", "o = f32[] reduce(p, c), dimensions={0}")
+    body = (update[0], f"{update[1]}, to_apply=add")
+    names, shape = ("d, o", "(f32[8], f32[])") if is_first else ("o, d", "(f32[], f32[8])")
+    root = f"s = {shape} tuple({names})"
+    slot = 1 if is_first else 2
+    assert opinions(*body, root, shape=shape, kind="kInput", slot=slot) == SECOND
+
+
+def test_a_sort_of_one_operand_has_the_place_of_its_number() -> None:
+    body = ("d = f32[8] sort(p), dimensions={0}, to_apply=less_one", "o = f32[8] negate(q)")
+    shape = "(f32[8], f32[8])"
+    for names, slot, expected in (("d, o", 1, FIRST), ("o, d", 2, NEITHER)):
+        root = f"s = {shape} tuple({names})"
+        assert opinions(*body, root, shape=shape, slot=slot) == expected
 
 
 def test_where_to_begin_an_update_is_not_written_over() -> None:

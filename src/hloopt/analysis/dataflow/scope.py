@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hloopt.analysis.dataflow.forwarding import FORWARDING
+from hloopt.analysis.dataflow.kept_order import kept_order
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
@@ -45,10 +46,13 @@ class Scope:
         """The scope of a module, without computations for which `leave_out` holds.
 
         Control flow must not run those left out. With `in_fusions` the bodies of fusions are
-        covered, too. `before_printing`: see `post_order`. Raises HloVerifyError for a computation
-        that calls itself.
+        covered, too. With `before_printing` instructions and computations are in the order of the
+        compiler that printed a scheduled module (see `post_order`, `kept_order`). Raises
+        HloVerifyError for a computation that calls itself.
         """
         computations = _in_numbering_order(module)
+        if before_printing:
+            computations = _rearranged(computations, kept_order(module))
         fused = fused_computations(computations)
         covered = set(computations) if in_fusions else _covered(computations, fused)
         if leave_out is not None:
@@ -132,6 +136,13 @@ def _in_numbering_order(module: Module) -> list[Computation]:
         if not computation.is_sugar:
             result.append(computation)
     return result
+
+
+def _rearranged(computations: list[Computation], order: list[Computation]) -> list[Computation]:
+    """The list, with those of its elements that are in `order` in that order."""
+    found = set(order)
+    following = iter(order)
+    return [next(following) if c in found else c for c in computations]
 
 
 def _ranks(

@@ -16,9 +16,10 @@ def gpu_fusion_may_overwrite(fusion: Instruction, number: int, result: Position)
 
     A fused kernel reads and writes element after element, so one way from the parameter must lead
     to this result, and all of them through instructions that keep each element in its place: to
-    a result, or to the reduction where the kernel makes one (a second one is not looked at). A
-    slice of the operand may be read where the same slice of it is updated. None, no opinion, of
-    kernels that transpose. O(body).
+    a result, or to the reduction where the kernel makes one (a second one is not looked at). Where
+    this result is an update, a scatter or a sort, they must lead to no other result and to no
+    reduction; a slice of the operand may be read where the same slice of it is updated. None, no
+    opinion, of kernels that transpose. O(body).
     """
     body = fusion.called[0]
     is_input = fusion_kind_of(fusion) == "kInput"
@@ -34,6 +35,9 @@ def gpu_fusion_may_overwrite(fusion: Instruction, number: int, result: Position)
     return kernel.keeps_elements_of(parameter)
 
 
+_IN_PLACE = (Opcode.DYNAMIC_UPDATE_SLICE, Opcode.SCATTER, Opcode.SORT)
+
+
 @dataclass(slots=True)
 class _Kernel:
     """A fused kernel, seen from one of its results."""
@@ -46,12 +50,15 @@ class _Kernel:
         updating = self.output
         while updating.opcode is Opcode.BITCAST:
             updating = updating.operands[0]
+        is_in_place = updating.opcode in _IN_PLACE
         elementwise = Elementwise()
         reached = {parameter: None}
         waiting = [parameter]
         for instruction in waiting:  # grows
             for user in instruction.users:
                 if user is self.reduction or user.opcode is Opcode.TUPLE:
+                    if is_in_place and instruction is not self.output:
+                        return False
                     continue
                 if not (
                     self._ends_in(user, instruction, updating)
@@ -73,8 +80,12 @@ class _Kernel:
         if user.opcode is Opcode.SCATTER:
             return user.operands[0] is source and user.operands.count(source) == 1
         if user.opcode is Opcode.SORT:
-            number = self.slot - 1 if user.shape.is_tuple else 0
-            return user.operands[number] is source and user.operands.count(source) == 1
+            number = self.slot - 1  # none of a fusion of one result: XLA:GPU allows it nothing
+            return (
+                0 <= number < len(user.operands)
+                and user.operands[number] is source
+                and user.operands.count(source) == 1
+            )
         return False
 
 
