@@ -51,7 +51,7 @@ class _Planted(ModulePass):
     def __init__(self, case: Case) -> None:
         super().__init__()
         self._rewritten = parse_module(case.rewritten)
-        self.preserves = case.preserves  # type: ignore[misc]  # one per case, not per class
+        self.preserves = case.preserves
 
     def run(self, module: Module, context: PassContext) -> bool:
         module.become(self._rewritten)

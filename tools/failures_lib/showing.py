@@ -88,7 +88,7 @@ class _Watched(ModulePass):
     def __init__(self, made: ModulePass, watch: _Watch) -> None:
         super().__init__()
         self._made, self._watch = made, watch
-        self.name, self.preserves = made.name, made.preserves  # type: ignore[misc]  # per object
+        self.name, self.preserves = made.name, made.preserves
 
     def run(self, module: Module, context: PassContext) -> bool:
         self._watch.begin(context)

@@ -28,9 +28,9 @@ def opt(
     before and after all passes (`"end"`) or each of them (`"each"`), and the results are compared.
 
     The result says whether the module `changed`, and has `remarks`, `runs` of single passes,
-    `warnings` and the `validation`. Raises PipelineError for a mistake in `passes`, with its place;
-    HloVerifyError for a module that is invalid from the start; PassFailure for a pass that fails:
-    the module is then as it was before that pass, or before none if only `"end"` told.
+    `warnings`, `notes` and the `validation`. Raises PipelineError for a mistake in `passes`, with
+    its place; HloVerifyError for a module that is invalid from the start; PassFailure for a pass
+    that fails: the module is then as it was before that pass, or before none if only `"end"` told.
     """
     runner = PipelineRunner(
         verify=verify, wants_remarks=True, validator=_validator(validate, seeds)

@@ -302,6 +302,7 @@ def _has_notes(outcome: Outcome) -> bool:
     result = outcome.result
     return bool(
         result.warnings
+        or result.notes
         or outcome.notes
         or (result.validation and result.validation.notes)
         or result.applications.limit is not None
@@ -326,6 +327,7 @@ def _render(results: list[JobResult], options: dict[str, Any], *, wants_report: 
                 line = f"{result.path}:{outcome.source.first_line}"
                 print_title(console, line, is_first=outcome is result.outcomes[0])
             report.render_warnings(outcome, console)
+            report.render_notes(outcome, console)
             report.render_not_validated(outcome, console)
             report.render_applications(outcome, console)
             if result.error:

@@ -42,6 +42,7 @@ class PassContext:
     wants_remarks: bool = True
     remarks: list[Remark] = field(default_factory=list)
     statistics: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     on_progress: Callable[[str, float], None] | None = None
     """Told what takes long, and which part of it is done, from 0 to 1."""
     applications: Applications = field(default_factory=Applications)
@@ -91,6 +92,10 @@ class PassContext:
         """Add to a statistic of this run."""
         self.statistics[what] = self.statistics.get(what, 0) + number
 
+    def note(self, text: str) -> None:
+        """Report what whoever reads the result has to know, whether remarks are wanted or not."""
+        self.notes.append(text)
+
     def _remark(self, kind: str, instruction: Instruction, reason: str) -> None:
         if self.wants_remarks:
             from hloopt.analysis.source_lines import line_nearby
@@ -117,14 +122,24 @@ class ModulePass:
     name: str
     """Its name; for a pass with options that have a name of their own, that name."""
 
-    preserves: ClassVar[Preserves] = "rounding"
-    """The part of the results that it leaves as it was, as `register` says."""
+    preserves: Preserves = "rounding"
+    """The part of the results that it leaves as it was, as `register` says; for a pass whose
+    options decide that, what they leave."""
 
     xla: ClassVar[XlaPass | None] = None
     """The pass of XLA that it follows; None for a pass that XLA does not have."""
 
     Options: ClassVar[type[PassOptions]] = PassOptions
     """The class of its options, one nested in the pass where it has any."""
+
+    shorthand: ClassVar[str | None] = None
+    """The option that a value in place of options sets in YAML: `- xla-stage: spmd`."""
+
+    takes_target: ClassVar[bool] = False
+    """Whether it has the target of its pipeline where its own option `target` is not given."""
+
+    starts_processes: ClassVar[bool] = False
+    """Whether it starts processes, which have to end with the one that it runs in."""
 
     option_groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Headings for its page, each with the options under it; all options, or no headings."""

@@ -72,5 +72,10 @@ class Pipeline(NamedTuple):
                     stack.extend(reversed(step.pipeline.steps))
 
 
+def starts_processes(pipeline: Pipeline) -> bool:
+    """Whether a pass of it starts processes, which have to end with the one that it runs in."""
+    return any(step.made.starts_processes for step in pipeline.passes())
+
+
 FindPipeline = Callable[[str], Pipeline]
 """Gives the pipeline of a name."""

@@ -17,7 +17,8 @@ from hloopt.pass_framework.pipeline import (
     PipelineStep,
     Step,
 )
-from hloopt.pass_framework.registry import create_pass
+from hloopt.pass_framework.pipeline_target import with_target
+from hloopt.pass_framework.registry import create_pass, find_pass
 from hloopt.yaml_reader import YamlReader
 
 _TOP_KEYS = ("name", "description", "target", "passes")
@@ -72,12 +73,13 @@ class _Reader(YamlReader):
         top = self.mapping(root, "a pipeline", _TOP_KEYS)
         if "passes" not in top:
             raise self.error("a pipeline needs the key 'passes'", root)
-        return Pipeline(
-            name=self.text(top["name"]) if "name" in top else self.source.name,
-            description=self.text(top["description"]) if "description" in top else "",
-            target=self._target(top["target"]) if "target" in top else None,
-            steps=self._steps(top["passes"]),
-        )
+        name = self.text(top["name"]) if "name" in top else self.source.name
+        description = self.text(top["description"]) if "description" in top else ""
+        target = self._target(top["target"]) if "target" in top else None
+        steps = self._steps(top["passes"])
+        if target is not None:
+            steps = with_target(steps, target)
+        return Pipeline(name, steps, description, target)
 
     def _target(self, node: Any) -> str:
         """The hardware a pipeline is for: one that is known by its name, or a file."""
@@ -209,18 +211,34 @@ class _Reader(YamlReader):
 
     def _pass(self, name: str, name_node: Any, options: Any, common: dict[str, Any]) -> PassStep:
         values: dict[str, object] = {}
-        if options is not None and getattr(options, "value", None) != "":
-            nodes = self.mapping(options, f"the options of '{name}'")
-            values = {key: self._value(node) for key, node in nodes.items()}
         try:
+            if options is not None and getattr(options, "value", None) != "":
+                values = self._options(name, options)
             made = create_pass(name, values)
         except OptionError as error:
-            raise error.at(self.span(_key_node(options, error.option))) from None
+            raise error.at(self._span_of_option(options, error.option)) from None
         except PipelineError as error:
             raise error.at(self.span(name_node)) from None
         start = name_node.start_mark.index
         span = Span(self.source, start, start + len(name))
         return PassStep(made=made, options=values, **{**common, "span": span})
+
+    def _options(self, name: str, node: Any) -> dict[str, object]:
+        """The options of a pass, or the value of the one that its shorthand stands for."""
+        import yaml
+
+        if not isinstance(node, yaml.MappingNode):
+            shorthand = find_pass(name).shorthand
+            if shorthand is not None:
+                return {shorthand: self._value(node)}
+        nodes = self.mapping(node, f"the options of '{name}'")
+        return {key: self._value(node) for key, node in nodes.items()}
+
+    def _span_of_option(self, options: Any, name: str) -> Span:
+        import yaml
+
+        is_named = isinstance(options, yaml.MappingNode)
+        return self.span(_key_node(options, name) if is_named else options)
 
     def _fixpoint(self, node: Any, common: dict[str, Any]) -> FixpointStep:
         content = self.mapping(node, "a fixpoint", _FIXPOINT_KEYS)

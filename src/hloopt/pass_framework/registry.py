@@ -132,6 +132,13 @@ PASSES = {
 }
 """Our passes: name → module, relative to `hloopt.passes`, and class."""
 
+COMPILER_PASSES = {
+    "xla": "hloopt.compilers.steps:XlaPasses",
+    "xla-stage": "hloopt.compilers.steps:XlaStage",
+}
+"""Passes that are runs of a compiler of XLA, as PASSES. They need one that is installed, start a
+process, and take options that nobody can guess: what tries all passes leaves them out."""
+
 ALIASES = {
     "algebraic-simplifier": "algsimp",
     "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
@@ -205,7 +212,7 @@ def register_pass(
                 f"'{name}' cannot be the name of a pass",
                 help="it begins with a letter, and has letters, digits, '-' and '.'",
             )
-        if key in PASSES or key in ALIASES or key in PRESETS:
+        if any(key in names for names in (PASSES, COMPILER_PASSES, ALIASES, PRESETS)):
             raise PipelineError(f"'{name}' is a pass of hloopt: choose another name")
         if key in _WORDS or key in pipeline_names():
             raise PipelineError(f"'{name}' is a word or a pipeline of hloopt: choose another name")
@@ -219,8 +226,8 @@ def register_pass(
 
 
 def pass_names() -> list[str]:
-    """The names of all passes, sorted: PASSES, those registered, those that packages offer."""
-    return sorted({*PASSES, *_REGISTERED, *offered()})
+    """The names of all passes, sorted: ours, those registered, those that packages offer."""
+    return sorted({*PASSES, *COMPILER_PASSES, *_REGISTERED, *offered()})
 
 
 def other_names(pass_name: str) -> list[str]:
@@ -234,7 +241,7 @@ def find_pass(name: str) -> type[ModulePass]:
     key = name.replace("_", "-")
     preset = PRESETS.get(key)
     key = preset.pass_name if preset else ALIASES.get(key, key)
-    home = PASSES.get(key)
+    home = PASSES.get(key) or COMPILER_PASSES.get(key)
     if home is not None:
         module, _, attribute = home.partition(":")
         return _checked(name, home, getattr(import_module(module, "hloopt.passes"), attribute))

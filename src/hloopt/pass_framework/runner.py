@@ -59,6 +59,8 @@ class PipelineResult:
         self.runs: list[PassRun] = []
         self.remarks: list[Remark] = []
         self.warnings: list[str] = []
+        self.notes: list[str] = []
+        """Notes of passes that whoever reads the result has to know, each once."""
         self.validation: Validation | None = None
         """The result of running and comparing the module; None where nobody asked for it."""
         self.applications = applications
@@ -256,6 +258,7 @@ class _Execution:
         run.statistics = context.statistics
         if not run.failed:
             self.result.remarks += context.remarks
+            self.result.notes += [n for n in context.notes if n not in self.result.notes]
         for observer in self.runner.observers:
             observer.after(run, module)
         return run.changed
@@ -279,7 +282,7 @@ class _Execution:
         run.changed = False
         run.failed = True
         reason = describe_failure(error, self.module)
-        is_foreseen = isinstance(error, HloVerifyError | Miscompiled | PassRefused | PipelineError)
+        is_foreseen = isinstance(error, HloVerifyError | Miscompiled | PassFailure | PipelineError)
         place = None if is_foreseen else place_in_pass(error, type(step.made))
         restore(self.module, before)
         self.verified = VerifiedState()
@@ -298,17 +301,19 @@ class _Execution:
             raise PassRefused(f"{run.name}: {reason}", span=error.span, help=error.help) from error
         if isinstance(error, PipelineError):  # an option that only a run could find to be wrong
             raise error.at(step.span)
+        own = error if isinstance(error, PassFailure) else None
+        unchanged = f"the module is unchanged; {where}" if where else None
         raise PassFailure(
             f"pass '{run.name}' failed: {reason}",
-            help=f"the module is unchanged; {where}" if where else None,
+            help="; ".join(filter(None, (own.help if own else None, unchanged))) or None,
             code=_failure_code(error),
-        ).noted(place) from error
+        ).noted(own.note if own else place) from error
 
 
 def _failure_code(error: BaseException) -> str | None:
     if isinstance(error, HloVerifyError):
         return "HLO701"
-    return error.code if isinstance(error, Miscompiled) else None
+    return error.code if isinstance(error, Miscompiled | PassFailure) else None
 
 
 def _names(step: FixpointStep) -> str:
@@ -322,7 +327,7 @@ def describe_failure(error: BaseException, module: Module) -> str:
         return f"the module it leaves is invalid: {error.message} (module {module.name})"
     if isinstance(error, Miscompiled):
         return f"it changes what the module computes: {error.message} (module {module.name})"
-    if isinstance(error, PassRefused | PipelineError):
+    if isinstance(error, PassFailure | PipelineError):
         return error.message
     said = error.message if isinstance(error, HloError) else str(error)
     instruction = _instruction_at_fault(error.__traceback__)

@@ -6,7 +6,7 @@ from typing import get_args
 
 from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.conditions import CONDITIONS
-from hloopt.pass_framework.options import option_infos, options_schema
+from hloopt.pass_framework.options import option_infos, option_schema, options_schema
 from hloopt.pass_framework.pipeline import DEFAULT_ITERATIONS, OnError
 from hloopt.pass_framework.registry import PRESETS, find_pass, pass_names
 
@@ -93,4 +93,5 @@ def _pass_schema(name: str) -> dict[str, object]:
         "description": summary[0] if summary else "",
         **options_schema(infos),
     }
-    return _step_schema(name, options)
+    short = [option_schema(info) for info in infos if info.name == pass_class.shorthand]
+    return _step_schema(name, {"anyOf": [options, *short]} if short else options)

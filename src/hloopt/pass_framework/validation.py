@@ -8,6 +8,8 @@ from hloopt.diagnostics import Miscompiled, Source
 from hloopt.equivalence import Comparison, Reference, RunSettings
 from hloopt.equivalence.comparison import nearest_of
 from hloopt.equivalence.measures import OutputErrors
+from hloopt.equivalence.pairing import Pairing
+from hloopt.equivalence.reference import pair
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.special_values import Special
 from hloopt.ir.module import Module
@@ -96,11 +98,25 @@ class Validator:
         assert self._source is not None
         if self._shrink:
             original = parse_module(self._source)
+            pairing = pair(original, module, self._settings)
+            if isinstance(pairing, Pairing) and pairing.is_cut:
+                self._note(_NOT_SMALLER)
+                return Reference(original, self._settings), module
             plan = plan_shrink([original, module])
             return Reference(plan.apply(original), self._settings), plan.apply(module)
         if self._reference is None:
             self._reference = Reference(parse_module(self._source), self._settings)
         return self._reference, module
+
+    def _note(self, text: str) -> None:
+        if text not in self.found.notes:
+            self.found.notes.append(text)
+
+
+_NOT_SMALLER = (
+    "smaller dimensions (--shrink): one module computes for all devices, the other one is "
+    "partitioned; their sizes do not shrink together"
+)
 
 
 def _help(error: RunError) -> str:

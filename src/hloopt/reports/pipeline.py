@@ -164,6 +164,12 @@ def render_warnings(outcome: Outcome, console: Console) -> None:
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
 
 
+def render_notes(outcome: Outcome, console: Console) -> None:
+    """Notes of passes on what their results are."""
+    for note in outcome.result.notes:
+        console.print(Text.assemble(("note: ", "dim"), note), soft_wrap=True)
+
+
 def render_applications(outcome: Outcome, console: Console) -> None:
     """The number of applications and the last one, where there is a limit, in a line."""
     applications = outcome.result.applications
@@ -292,6 +298,7 @@ def outcome_to_json(outcome: Outcome, filters: RemarkFilters = ()) -> dict[str, 
         "validation": validation and _validation_to_json(validation),
         "passes": [_run_to_json(run) for run in outcome.result.runs],
         "warnings": outcome.result.warnings + outcome.notes,
+        "notes": outcome.result.notes,
         "remarks": [
             _remark_to_json(remark, line) for remark, line in _remarks_asked_for(outcome, filters)
         ],
