@@ -45,6 +45,19 @@ def test_devices_of_a_module(
     assert program.form == "hlo"
 
 
+def test_jaxlib_sees_the_shardings_of_shardy_alone() -> None:
+    """Any other makes it give the program to GSPMD, which knows none of Shardy's calls."""
+    sdy = 'frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{}]>"}'
+    of_both = SHARDED.replace("parameter(0)", f"parameter(0), sharding={{devices=[4]<=[4]}}, {sdy}")
+    for header, kept in ((", frontend_attributes={xla.sdy.meshes={mesh = x}}", 1), ("", 2)):
+        module = parse_module(of_both.replace("HloModule m", f"HloModule m{header}"))
+        before = print_module(module)
+        code = Program.of(module).code_for_jaxlib().decode()
+        assert code.count(" sharding={devices=") == kept
+        assert sdy in code
+        assert print_module(module) == before
+
+
 def test_devices_that_do_not_fit_the_replicas() -> None:
     module = parse_module(PLAIN.format(", replica_count=2, num_partitions=3", "negate(%p)"))
     with pytest.raises(HloError, match="7 devices cannot be 2 replicas"):

@@ -106,7 +106,8 @@ class Program:
         if not isinstance(self.source, Module):
             return self.source
         options = PrintOptions.formatted()._replace(print_full_replica_group_list=True)
-        return print_module(self.source, options).encode()
+        module = _with_shardings_of_shardy(self.source) if self.uses_shardy else self.source
+        return print_module(module, options).encode()
 
     def compile_options(self) -> bytes:
         """A CompileOptionsProto: devices in order, replicas first."""
@@ -127,6 +128,21 @@ class Program:
             assignment.computation_devices.add().replica_device_ids.extend(numbers)
         data: bytes = options.SerializeToString(deterministic=True)
         return data
+
+
+def _with_shardings_of_shardy(module: Module) -> Module:
+    """A copy in which all shardings are those of Shardy, which looks at no others.
+
+    Where jaxlib sees another one, it hands the program to GSPMD, which refuses calls of Shardy.
+    """
+    from hloopt.ir.attributes.frontend_attributes import frontend_attribute
+    from hloopt.text import parse_module, print_module
+
+    copy = parse_module(print_module(module))
+    for instruction in copy.instructions():
+        if frontend_attribute(instruction, "xla.sdy.sharding") is None:
+            instruction.set_attribute("sharding", None)
+    return copy
 
 
 def _shape_for(devices: int, replicas: int, partitions: int) -> tuple[int, int]:

@@ -16,11 +16,27 @@ class Stage(NamedTuple):
     pattern: str
     needs_code: bool = False
     """Whether it is there only when code was generated."""
+    behind: str | None = None
+    """The pass behind which it is: a compiler that has no file of the pattern dumps there."""
+
+    @property
+    def passes(self) -> str | None:
+        """The passes around which dumps are needed, as `compiling.Settings` takes them."""
+        return self.behind and f"^{self.behind}$"
+
+    def files(self, dumps: Path) -> list[Path]:
+        """Its files, kernels by number; none where the compiler wrote none."""
+        found = [*dumps.glob(self.pattern)]
+        if not found and self.behind:
+            found = [*dumps.glob(f"*.after_{self.behind}.*.txt")]
+        return sorted(found, key=lambda path: natural(path.name))
 
 
 STAGES = {
     "hlo-before": Stage("HLO before the first pass", "*.before_optimizations.txt"),
-    "spmd": Stage("HLO behind the partitioner", "*.after_spmd_partitioner.txt"),
+    "spmd": Stage(
+        "HLO behind the partitioner", "*.after_spmd_partitioner.txt", behind="spmd-partitioning"
+    ),
     "hlo": Stage("HLO behind the last pass, scheduled", "*after_optimizations.txt"),
     "buffer-assignment": Stage("allocations", "*after_optimizations-buffer-assignment.txt"),
     "memory": Stage("memory by size of buffers", "*after_optimizations-memory-usage-report.txt"),
@@ -33,9 +49,9 @@ STAGES = {
 
 def files_of(stage: str, dumps: Path) -> list[Path]:
     """The files of a stage, kernels by number. Raises HloError where the compiler wrote none."""
-    found = sorted(dumps.glob(STAGES[stage].pattern), key=lambda path: natural(path.name))
+    found = STAGES[stage].files(dumps)
     if not found:
-        there = [name for name, each in STAGES.items() if any(dumps.glob(each.pattern))]
+        there = [name for name, each in STAGES.items() if each.files(dumps)]
         raise HloError(
             f"this compile has no stage {stage}", help=f"it has {', '.join(there) or 'none'}"
         )

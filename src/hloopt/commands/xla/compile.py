@@ -63,8 +63,10 @@ def command(file: str, stage: str | None, output: str | None, **options: Any) ->
         raise click.UsageError("-o is for a stage: give --stage, too")
     if stage is not None and options["output_format"] == "json":
         raise click.UsageError("--format json is for the tables: leave out --stage")
-    stops = stage is not None and not STAGES[stage].needs_code
-    with compiled(file, options, until_buffers=stops) as found:
+    asked = None if stage is None else STAGES[stage]
+    stops = asked is not None and not asked.needs_code
+    around = None if asked is None else asked.passes
+    with compiled(file, options, until_buffers=stops, passes=around) as found:
         if stage is not None:
             _write(files_of(stage, found.dumps), output)
             for note in notes(found):
