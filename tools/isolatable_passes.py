@@ -120,7 +120,7 @@ def main() -> int:
 
 def _pipelines(compiler: Compiler, program: Input) -> Pipelines:
     with tempfile.TemporaryDirectory() as folder:
-        return pipelines_of(*_job(compiler, program, folder), until="")
+        return pipelines_of(*_job(compiler, program, folder), until=())
 
 
 def passes_of(pipelines: Mapping[Input, Pipelines]) -> list[Pass]:
@@ -155,7 +155,7 @@ def ask(compiler: Compiler, pipelines: Mapping[Input, Pipelines], asked: Pass) -
         with tempfile.TemporaryDirectory() as folder:
             job = _job(compiler, program, folder)
             try:
-                runs, failure = run_alone(asked.name, pipelines[program], *job)
+                runs, failure = run_alone([asked.name], pipelines[program], *job)
             except CompilerFailure as late:
                 runs, failure = [], late
         if runs:

@@ -29,7 +29,7 @@ from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.conditions import CONDITIONS
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import format_passes
-from hloopt.pass_framework.registry import PASSES, find_pass
+from hloopt.pass_framework.registry import COMPILER_PASSES, PASSES, find_pass
 from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.query.keys import FAMILIES, KEYS, Family, Key
 
@@ -70,7 +70,7 @@ def pages() -> dict[Path, str]:
         },
         **{
             ROOT / "docs" / "passes" / f"{name}.md": pass_page(ROOT, name, NOTE)
-            for name in sorted(PASSES)
+            for name in (*PASSES, *COMPILER_PASSES)
         },
     }
 
@@ -157,8 +157,9 @@ _FAMILIES = {
     "copy_insertion": "Copies",
     "precision": "Precision",
     "scheduling": "Scheduling",
+    "steps": "Runs of XLA's own compiler",
 }
-"""Headings for the families of passes, the packages of `hloopt.passes`."""
+"""Headings for the families of passes: packages of `hloopt.passes`, a module of compilers."""
 
 
 def passes_page() -> str:
@@ -168,7 +169,7 @@ def passes_page() -> str:
         "Each pass has a page: what it does, its options, an example before and after, the reasons "
         "why it leaves something alone. `hloopt passes NAME` shows a part of it on the terminal."
     )
-    passes = {name: find_pass(name) for name in sorted(PASSES)}
+    passes = {name: find_pass(name) for name in sorted({*PASSES, *COMPILER_PASSES})}
     for family, heading in _FAMILIES.items():
         rows = [
             (f"[{name}](passes/{name}.md)", cell(_summary(found)), xla_name(found))

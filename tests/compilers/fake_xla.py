@@ -62,6 +62,8 @@ class FakeXla:
         """Names of flags that it does not know."""
         self.unread: set[str] = set()
         """Names of flags whose values it cannot read."""
+        self.stages: dict[str, Callable[[str], str]] = {}
+        """Further dumps by stage, each with what becomes of the program there."""
 
     def run_child(
         self,
@@ -95,6 +97,7 @@ class FakeXla:
             "0002.tidy.after_cse.before_pipeline-end": self.cse(without),
             "sm_9.0_gpu_after_optimizations": self.cse(without),
             "sm_9.0_gpu_after_optimizations-memory-usage-report": REPORT.format(self.needed),
+            **{stage: change(text) for stage, change in self.stages.items()},
         }.items():
             if self.is_reported or not stage.endswith("report"):
                 (dumps / f"module_0000.{name}.{stage}.txt").write_text(of_stage, encoding="utf-8")

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from docs_lib.examples import Example, Reason, example, reasons
+from docs_lib.examples import GOLDEN, Example, Reason, example, reasons
 from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import OptionInfo, documented_options
 from hloopt.pass_framework.pipeline_text import format_value
-from hloopt.pass_framework.registry import ALIASES, PRESETS, find_pass
+from hloopt.pass_framework.registry import ALIASES, COMPILER_PASSES, PRESETS, find_pass
 from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.preserves import EXPLAINED
 
@@ -29,8 +29,9 @@ def pass_page(root: Path, name: str, note: str) -> str:
     parts = [note, f"# {name}", inspect.cleandoc(pass_class.__doc__ or "")]
     parts.append(table(("", ""), list(_facts(root, pass_class))))
     parts += _options(pass_class)
-    parts += _example(example(root, name))
-    parts += _missed(name, reasons(root, name))
+    if name not in COMPILER_PASSES:  # their examples would need a compiler
+        parts += _example(example(root, name))
+        parts += _missed(name, reasons(root, name))
     return "\n\n".join(parts) + "\n"
 
 
@@ -56,15 +57,16 @@ def _facts(root: Path, pass_class: type[ModulePass]) -> Iterator[tuple[str, str]
     if users := _pipelines_with(pass_class.name):
         yield "in the pipelines", ", ".join(f"`{user}`" for user in users)
     source = Path(inspect.getfile(pass_class)).resolve().relative_to(root.resolve()).as_posix()
-    shown = [source, f"tests/golden/passes/{pass_class.name}", *_unit_tests(root, pass_class)]
+    golden = [] if pass_class.name in COMPILER_PASSES else [f"{GOLDEN}/{pass_class.name}"]
+    shown = [source, *golden, *_unit_tests(root, pass_class)]
     yield "code, tests", ", ".join(f"[{path}](../../{path})" for path in shown)
 
 
 def _unit_tests(root: Path, pass_class: type[ModulePass]) -> list[str]:
     """Paths of the files and folders of tests that are named after the pass or its module."""
-    _, _, family, *modules = pass_class.__module__.split(".")
-    folder = Path("tests", "passes", family)
-    names = dict.fromkeys([pass_class.name.replace("-", "_"), family, *modules])
+    _, package, *modules = pass_class.__module__.split(".")
+    folder = Path("tests", package, *modules[:-1][:1])
+    names = dict.fromkeys([pass_class.name.replace("-", "_"), *modules])
     paths = [folder / path for name in names for path in (f"test_{name}.py", name)]
     return [path.as_posix() for path in paths if _has_tests(root / path)]
 

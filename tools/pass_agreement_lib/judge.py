@@ -60,7 +60,7 @@ def judge(run: PassRun, passes: str) -> Judged:
     """Compare `passes` with a run of XLA's. Seconds at most, most of them in the interpreter."""
     limits = RunSettings(seeds=2, steps=_STEPS, memory=_MEMORY, deadline=Deadline(_SECONDS))
     pipeline = parse_passes(passes, find_pipeline)
-    theirs = Run(run.pipeline, run.before, run.after)
+    theirs = Run(run.name, run.pipeline, run.before, run.after)
     try:
         found = compare_with(theirs, pipeline, limits)
     except PassRefused as error:

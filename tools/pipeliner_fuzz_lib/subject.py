@@ -65,7 +65,7 @@ class Programs(CompiledPrograms[Any]):
         progress.outcomes["programs"] += 1
         is_equal, loops = True, 0
         for step, (_, direction, opcode) in zip(steps, _OURS, strict=True):
-            run = Run(step.pipeline, step.before, step.after)
+            run = Run(step.name, step.pipeline, step.before, step.after)
             found = _examined(run, direction, opcode)
             progress.outcomes += found.outcomes
             loops += found.loops

@@ -1,4 +1,4 @@
-"""One of XLA's passes alone: the others are switched off by name."""
+"""Passes of XLA alone: the others are switched off by name."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ NO_PASS = "HLO021"
 class Run:
     """One run of a pass, at one of its places."""
 
+    name: str
+    """The pass, as names of files have it; as they have the pipeline, too."""
     pipeline: str
     before: str
     """HLO text."""
@@ -45,12 +47,22 @@ def isolate(
     does not run on the program, or not alone, and CompilerFailure where a whole compile fails
     before it, or the pass does.
     """
-    parts = pipelines_of(program, compiler, folder / "all", settings, until=name)
-    name = _as_written(name, parts)
-    if name not in passes_in(parts):
-        raise _no_pass(name, parts, compiler.target)
-    found, failure = run_alone(name, parts, program, compiler, folder / "alone", settings)
-    if found:
+    return isolate_together(program, [name], compiler, folder, settings)
+
+
+def isolate_together(
+    program: Program, names: Sequence[str], compiler: Compiler, folder: Path, settings: Settings
+) -> list[Run]:
+    """As `isolate`, the runs of several passes, one behind the other in XLA's order."""
+    parts = pipelines_of(program, compiler, folder / "all", settings, until=names)
+    names = [_as_written(name, parts) for name in names]
+    for name in names:
+        if name not in passes_in(parts):
+            raise _no_pass(name, parts, compiler.target)
+    found, failure = run_alone(names, parts, program, compiler, folder / "alone", settings)
+    reached = {run.name for run in found}
+    name = next((each for each in names if in_file_name(each) not in reached), "")
+    if not name:
         return found
     if failure is None:
         raise HloError(
@@ -69,22 +81,21 @@ def isolate(
 
 
 def run_alone(
-    name: str,
+    names: Sequence[str],
     parts: Mapping[str, set[str]],
     program: Program,
     compiler: Compiler,
     folder: Path,
     settings: Settings,
 ) -> tuple[list[Run], CompilerFailure | None]:
-    """The runs of a pass of `pipelines_of`, and how the compile failed, which it may behind the
+    """The runs of passes of `pipelines_of`, and how the compile failed, which it may behind the
     last of them. Raises CompilerTooSlow."""
-    kept = _with_parts(name, parts)
+    kept = set[str]().union(*(_with_parts(name, parts) for name in names))
     others = [each for each in parts if each not in kept and not parts[each]]
     flags = Flags.of(settings.flags)
     flags.append("xla_disable_hlo_passes", ",".join(_without_spaces(others)))
-    alone = replace(
-        settings, flags=flags.texts(), until_buffers=True, passes=f"^{re.escape(name)}$"
-    )
+    around = "|".join(f"^{re.escape(name)}$" for name in names)
+    alone = replace(settings, flags=flags.texts(), until_buffers=True, passes=around)
     failure: CompilerFailure | None = None
     try:
         compile_program(program, compiler, folder, alone)
@@ -93,23 +104,22 @@ def run_alone(
     except CompilerFailure as error:
         # What one pass alone leaves can seldom be made code of: that comes behind all passes.
         failure = error
-    return _runs(folder / "dumps", in_file_name(name)), failure
+    return _runs(folder / "dumps", [*map(in_file_name, names)]), failure
 
 
 def pipelines_of(
-    program: Program, compiler: Compiler, folder: Path, settings: Settings, until: str
+    program: Program, compiler: Compiler, folder: Path, settings: Settings, until: Sequence[str]
 ) -> dict[str, set[str]]:
-    """The passes and pipelines of a whole compile, as `passes_of` has them; it may fail behind the
-    pass `until`. Raises CompilerFailure where it failed before."""
+    """The passes and pipelines of a whole compile, as `passes_of` has them; it may fail behind
+    the passes `until`. Raises CompilerFailure where it failed before them, or `until` is empty."""
     failure: CompilerFailure | None = None
     try:
         compile_program(program, compiler, folder, replace(settings, until_buffers=True))
     except CompilerFailure as error:
         failure = error
     parts = passes_of(_log(folder))
-    if failure is None or (
-        _as_written(until, parts) in parts and not isinstance(failure, CompilerTooSlow)
-    ):
+    is_enough = bool(until) and all(_as_written(name, parts) in parts for name in until)
+    if failure is None or (is_enough and not isinstance(failure, CompilerTooSlow)):
         return parts
     raise failure
 
@@ -161,9 +171,9 @@ def _without_spaces(names: Sequence[str]) -> list[str]:
     return [name for name in names if not re.search(r"[\s,]", name)]
 
 
-def _runs(dumps: Path, name: str) -> list[Run]:
-    """The dumps behind a pass, each with the one before it of the same pipeline. `name` is that in
-    names of files."""
+def _runs(dumps: Path, names: Sequence[str]) -> list[Run]:
+    """The dumps behind passes, each with the one before it of the same pipeline. `names` are those
+    in names of files."""
     found: list[Run] = []
     for compilation in scan([str(dumps)]).compilations:
         last: dict[str, str] = {}
@@ -171,7 +181,7 @@ def _runs(dumps: Path, name: str) -> list[Run]:
             if stage.phase is Phase.PASSES:
                 pipeline = stage.pipeline or ""
                 text = Path(compilation.hlo(stage).path).read_text(encoding="utf-8")
-                if stage.after == name and pipeline in last:
-                    found.append(Run(pipeline, last[pipeline], text))
+                if stage.after in names and pipeline in last:
+                    found.append(Run(stage.after, pipeline, last[pipeline], text))
                 last[pipeline] = text
     return found

@@ -20,15 +20,20 @@ _DEVICE_BYTES = pattern(r"Memory Space: default \(color=0\)\s+Total bytes: (\d+)
 
 def note(compiled: Compiled) -> str:
     """The compiler, and what a compile without a device is not."""
-    where = "for this machine" if compiled.target == "cpu" else "without a device or autotuning"
     unknown = ""
     if compiled.left_out:
         fields = ", ".join(compiled.left_out)
         unknown = f"; it does not know {fields} of the description of the device"
     return (
-        f"{compiled.version}, {where}, with the flags given only: kernels and times may "
-        f"differ from yours{unknown}"
+        f"{conditions(compiled.version, compiled.target)}: kernels and times may differ from "
+        f"yours{unknown}"
     )
+
+
+def conditions(version: str, target: str) -> str:
+    """A compiler, and what it compiles for, with and without."""
+    where = "for this machine" if target == "cpu" else "without a device or autotuning"
+    return f"{version}, {where}, with the flags given only"
 
 
 def needed_bytes(compiled: Compiled) -> int:

@@ -14,6 +14,7 @@ from hloopt.diagnostics import HloError, Source
 from hloopt.ir.module import Module
 from hloopt.pass_framework.applications import Application
 from hloopt.pass_framework.library import pipeline_of
+from hloopt.pass_framework.pipeline import starts_processes
 from hloopt.pass_framework.pipeline_text import format_pass
 from hloopt.pass_framework.runner import Observer, PassRun, PipelineRunner
 from hloopt.reduction.outcomes import Outcome, Predicate, unknown
@@ -77,8 +78,8 @@ class CutShort:
 
     @property
     def starts_processes(self) -> bool:
-        """As the predicate."""
-        return self.predicate.starts_processes
+        """As the predicate, or the passes."""
+        return self.predicate.starts_processes or starts_processes(pipeline_of(self.passes))
 
     def narrowed(self, text: str, outcome: Outcome) -> CutShort:
         """As the predicate."""

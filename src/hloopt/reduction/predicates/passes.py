@@ -16,6 +16,7 @@ from hloopt.ir.module import Module
 from hloopt.pass_framework.applications import Application
 from hloopt.pass_framework.base import Remark
 from hloopt.pass_framework.library import names_pipeline, pipeline_of
+from hloopt.pass_framework.pipeline import starts_processes
 from hloopt.pass_framework.runner import PipelineResult, PipelineRunner
 from hloopt.pass_framework.validation import Validator
 from hloopt.reduction.outcomes import (
@@ -42,7 +43,11 @@ class PassPredicate(ABC):
     """A pipeline by its name, or passes as text."""
 
     needs_valid: ClassVar[bool] = True
-    starts_processes: ClassVar[bool] = False
+
+    @property
+    def starts_processes(self) -> bool:
+        """As its passes."""
+        return starts_processes(pipeline_of(self.passes))
 
     def __call__(self, text: str, steps: int | None = None) -> Outcome:
         """Run the passes on a module."""
