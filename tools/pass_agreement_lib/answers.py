@@ -1,4 +1,4 @@
-"""What XLA:GPU's passes made of texts: asked once, then kept on disk."""
+"""The texts that XLA:GPU's passes made: asked once, then kept on disk."""
 
 from __future__ import annotations
 

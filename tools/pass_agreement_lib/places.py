@@ -19,7 +19,7 @@ _OPTIONS = {
     "legalize-scheduling-annotations": "keep_sync_annotation=gpu-gemms",
     **{name: f"target={TARGET}" for name in PRESETS if name.startswith(f"{_NORMALIZATION}-")},
 }
-"""Those that a pass has at all of its places."""
+"""The options that a pass has at all of its places."""
 _OPTIONS_AT = {
     ("computation-deduplicator", "post-fusion-simplification-pipeline optimization"): (
         "mark_fusion_duplications=true"

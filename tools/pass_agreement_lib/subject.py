@@ -24,7 +24,7 @@ _MEGABYTES = 4096
 FOUND = frozenset((Kind.DIFFERENT, Kind.FAILED))
 """Verdicts that are findings, each of which wants a reason."""
 _PARTICULAR = re.compile(r"%[\w.-]+:? ?|'[^']*'|\{[\w, {}.]*\}|\d[\d.,e+-]*|\[[^\]]*\]")
-"""What a reason says of one module alone."""
+"""The parts of a reason that are of one module alone."""
 
 
 UNKNOWN = "unknown: "
@@ -32,7 +32,7 @@ UNKNOWN = "unknown: "
 
 
 class Case(NamedTuple):
-    """What a finding is about; its text is the kind of the finding, so each counts once."""
+    """The subject of a finding; its text is the kind of the finding, so each counts once."""
 
     kind: str
     pass_name: str

@@ -89,7 +89,9 @@ def judge_with(
         mismatch = comparison.mismatch
         if mismatch is None:
             return Judged(step, Verdict.EQUAL, notes=comparison.notes)
-        verdict = Verdict.DIFFERENT if mismatch.is_decided else Verdict.UNKNOWN
+        # A partitioner changes what a program takes and gives, which texts do not always tell.
+        is_decided = mismatch.is_decided and mismatch.seed is not None
+        verdict = Verdict.DIFFERENT if is_decided else Verdict.UNKNOWN
         return Judged(step, verdict, mismatch.reason)
 
     return judge
