@@ -51,6 +51,7 @@ LINES = {
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "stats": ["stats a.hlo"],
     "tune": ["tune a.hlo --target h100_sxm --preset space.yaml"],
+    "xla bisect": ["xla bisect a.hlo --target h100_sxm"],
     "xla compare": ["xla compare a.hlo --target h100_sxm --passes cse --xla-pass dce"],
     "xla compile": ["xla compile a.hlo --target h100_sxm"],
     "xla isolate": ["xla isolate a.hlo --target h100_sxm --pass dce"],

@@ -284,6 +284,7 @@ COMMANDS: dict[str, Lines] = {
             ]
         ),
     ),
+    "xla bisect": several(on_modules("--target", "h100_sxm"), _xla()),
     "xla compare": several(
         on_modules("--target", "h100_sxm", "--passes", "cse", "--xla-pass", "cse"),
         _xla("--passes", "cse", "--xla-pass", NASTY),
@@ -316,6 +317,7 @@ COLORLESS = (
         "merge",
         "reduce",
         "verify",
+        "xla bisect",
         "xla isolate",
     ),
 )
