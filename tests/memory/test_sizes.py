@@ -6,7 +6,7 @@ import pytest
 
 from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.memory.sizes import slot_bytes, unpadded_bytes
+from hloopt.memory.sizes import CPU_SIZES, unpadded_bytes
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_bytes_of_a_shape(shape: str, size: int) -> None:
 
 
 def test_each_part_of_a_tuple_has_its_bytes() -> None:
-    assert slot_bytes(parse_shape("(f32[2], (s8[3], f64[]), s32[4])")) == (24, 8, 16, 3, 8, 16)
+    assert CPU_SIZES.slots(parse_shape("(f32[2], (s8[3], f64[]), s32[4])")) == (24, 8, 16, 3, 8, 16)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from math import prod
@@ -16,7 +15,11 @@ from hloopt.diagnostics import HloError
 from hloopt.ir.shapes.shape import Shape
 from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.ir.shapes.shape_size import data_bytes, shape_bytes
-from hloopt.ir.shapes.tiling import padded_count, padded_dimensions, tiled_shape_bytes
+from hloopt.ir.shapes.tiling import padded_count, padded_dimensions
+from hloopt.memory.backends import CPU, TPU
+from hloopt.memory.schedulers.schedule import Algorithm, schedule_module
+from hloopt.memory.sizes import CPU_SIZES, GPU_SIZES, TPU_SIZES, SizeRule
+from hloopt.text import parse_module
 
 TYPES = ("f32", "bf16", "pred", "s4", "u2", "f8e4m3fn", "c64", "s64")
 
@@ -52,8 +55,8 @@ def test_padding_is_up_to_whole_tiles_and_no_more(drawn: tuple[Shape, list[int]]
 @given(tiled_arrays())
 def test_an_array_is_never_smaller_than_its_elements(drawn: tuple[Shape, list[int]]) -> None:
     array, _ = drawn
-    assert tiled_shape_bytes(array) >= data_bytes(array) == shape_bytes(array)
-    assert (tiled_shape_bytes(array) == 0) == (0 in array.dimensions)
+    assert TPU_SIZES.bytes(array) >= data_bytes(array) == shape_bytes(array)
+    assert (TPU_SIZES.bytes(array) == 0) == (0 in array.dimensions)
 
 
 @given(tiled_arrays())
@@ -62,14 +65,14 @@ def test_what_is_padded_needs_no_more_padding(drawn: tuple[Shape, list[int]]) ->
     sizes = dict(zip(array.layout.minor_to_major, padded_dimensions(array), strict=True))
     text = ",".join(str(sizes[number]) for number in range(array.rank))
     larger = parse_shape(re.sub(r"\[[\d,]*\]", f"[{text}]", array.text, count=1))
-    assert tiled_shape_bytes(larger) == shape_bytes(larger) == tiled_shape_bytes(array)
+    assert TPU_SIZES.bytes(larger) == shape_bytes(larger) == TPU_SIZES.bytes(array)
 
 
 @given(tiled_arrays())
 def test_tiles_of_ones_pad_nothing(drawn: tuple[Shape, list[int]]) -> None:
     array, _ = drawn
     text = re.sub(r"T\([\d,]+\)", "T(1,1)", array.text)
-    assert tiled_shape_bytes(parse_shape(text)) == shape_bytes(array)
+    assert TPU_SIZES.bytes(parse_shape(text)) == shape_bytes(array)
 
 
 @given(tiled_arrays(), st.integers(2, 9))
@@ -104,26 +107,28 @@ def test_tail_padding_rounds_the_number_of_elements(
         ("f32[2,3,5]{2,1,0:T(*,4)}", 2 * 16 * 4),  # 3 · 5
         ("f32[3,5]{1,0:T(*,*)}", 15 * 4),
         ("f32[<=10,10]{1,0:T(8,128)}", 16 * 128 * 4 + 8),
+        ("s32[<=4096]{0:T(8)M(1024)}", 4096 * 4 + 1024),  # their sizes, before the data
+        ("s32[4096]{0:T(8)M(1024)}", 4096 * 4),
+        ("s4[<=9]{0:T(16)E(4)}", 8 + 4),
         ("f32[10]{0:L(16)}", 64),
         ("(f32[10]{0:T(128)}, f32[10]{0:T(128)})", 16),
         ("token[]", 0),
     ],
 )
 def test_worked_examples(shape: str, size: int) -> None:
-    assert tiled_shape_bytes(parse_shape(shape)) == size
+    assert TPU_SIZES.bytes(parse_shape(shape)) == size
 
 
 _TILED = re.compile(r"\b[a-z]\w*\[[\d,<=]*\]\{[\d,]*:[^}]*T\([^}]*\}")
 
 
 def _tiled_texts(folder: Path) -> set[str]:
-    """The tiled shapes of all texts in tables and corpus."""
+    """The tiled shapes of all texts in tables, corpus and what XLA printed."""
     found: set[str] = set()
-    for path in (folder / "conformance").glob("*.jsonl"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            found.update(_TILED.findall(json.loads(line).get("hlo", "")))
-    for path in (folder / "corpus").rglob("*.hlo"):
-        found.update(_TILED.findall(path.read_text(encoding="utf-8", errors="replace")))
+    for part in ("conformance", "corpus", "oracle"):
+        for path in (folder / part).rglob("*"):
+            if path.suffix in (".jsonl", ".hlo", ".txt"):
+                found.update(_TILED.findall(path.read_text(encoding="utf-8", errors="replace")))
     return found
 
 
@@ -134,8 +139,30 @@ def _parsed(text: str) -> Shape | None:
     return None
 
 
+@pytest.mark.parametrize(
+    ("rule", "expected"), [(CPU_SIZES, 100 * 4), (GPU_SIZES, 100 * 4), (TPU_SIZES, 16 * 128 * 4)]
+)
+def test_only_the_rule_of_tpu_pads(rule: SizeRule, expected: int) -> None:
+    assert rule.bytes(parse_shape("f32[10,10]{1,0:T(8,128)}")) == expected
+
+
+def test_a_memory_scheduler_for_tpu_counts_padding() -> None:
+    module = parse_module("""HloModule m
+ENTRY e {
+  p = f32[1024]{0:T(128)} parameter(0)
+  a = f32[1024]{0:T(128)} negate(p)
+  b = f32[8]{0:T(1024)} slice(a), slice={[0:8]}
+  ROOT c = f32[1024]{0:T(128)} exponential(a), control-predecessors={b}
+}
+""")
+    peaks = [
+        schedule_module(module, backend=backend).peaks[Algorithm.LIST] for backend in (CPU, TPU)
+    ]
+    assert peaks == [2 * 4096 + 8 * 4, 3 * 4096]  # c is written over a
+
+
 def test_no_tiled_array_of_tables_and_corpus_is_smaller_than_its_elements(shared: Path) -> None:
     shapes = [shape for text in _tiled_texts(shared) if (shape := _parsed(text)) is not None]
     assert len(shapes) > 100
     for shape in shapes:
-        assert tiled_shape_bytes(shape) >= data_bytes(shape)
+        assert TPU_SIZES.bytes(shape) >= data_bytes(shape)

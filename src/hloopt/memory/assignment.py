@@ -48,7 +48,7 @@ class BufferAssignment:
         is_printed = module.is_scheduled and backend.assigned_before_printing
         flow = Dataflow.of(module, before_printing=is_printed)
         schedule = FlatSchedule.of(module, orders)
-        buffers = Buffers.of(flow, backend.colors, size_rule=backend.size_rule)
+        buffers = Buffers.of(flow, backend.colors, sizes=backend.sizes)
         return cls._of(flow, schedule, buffers, backend)
 
     @classmethod
@@ -66,7 +66,7 @@ class BufferAssignment:
         Raises HloVerifyError for an alias of what does not exist.
         """
         buffers = Buffers.of(
-            self.flow, self.backend.colors, aliases=aliases, size_rule=self.backend.size_rule
+            self.flow, self.backend.colors, aliases=aliases, sizes=self.backend.sizes
         )
         return self._of(self.flow, self.schedule, buffers, self.backend)
 
@@ -289,7 +289,7 @@ class _Assigner:
             by_color.setdefault(buffer.color, []).extend(buffer.values)
         for color, values in sorted(by_color.items()):
             trace = trace_heap(dict.fromkeys(values), self.buffers, self.ranges, self.overwriting)
-            packing = pack(trace, assignment.backend.alignment)
+            packing = pack(trace, assignment.backend.sizes.alignment)
             allocation = Allocation(packing.size, color, is_heap=True, heap_size=packing.size)
             allocation.offsets = {v: packing.offsets[v] for v in values if v in packing.offsets}
             assignment.traces[color] = trace
@@ -346,7 +346,7 @@ def _temporaries_last(allocations: list[Allocation], backend: Backend) -> list[A
     for allocation in result[front:]:
         into = merged.setdefault(allocation.color, allocation)
         if into is not allocation:
-            _append(into, allocation, backend.alignment)
+            _append(into, allocation, backend.sizes.alignment)
             into.color = into.color or backend.temporary_color
     return [*result[:front], *merged.values()]
 

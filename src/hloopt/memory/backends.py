@@ -9,15 +9,12 @@ from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir import Instruction, Module
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.ir.shapes.tiling import tiled_shape_bytes
 from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu.rules import gpu_may_overwrite
-from hloopt.memory.gpu.sizes import packed_bytes
 from hloopt.memory.overwrite import BackendRule
-from hloopt.memory.sizes import SizeRule
+from hloopt.memory.sizes import CPU_SIZES, GPU_SIZES, TPU_SIZES, SizeRule
 
 _VMEM = 1
 _SMEM = 2
@@ -28,11 +25,9 @@ class Backend:
     """The rules by which a backend orders instructions and places buffers."""
 
     name: str
-    alignment: int
-    """Bytes: where temporaries may begin."""
+    sizes: SizeRule
     spaces: Mapping[int, str]
     """The names of its memory spaces `S(n)`; 0 is main memory."""
-    size_rule: SizeRule = shape_bytes
     apart: frozenset[int] = frozenset()
     """Memory spaces that do not count in main memory. XLA:CPU and XLA:GPU count all in their peak,
     host memory too."""
@@ -47,11 +42,6 @@ class Backend:
     not as one that it reads: what it printed does not show the order of its lists."""
     arrange: Callable[[Sequence[Instruction]], list[Instruction]] = list
     """The order it makes of that which a memory scheduler found."""
-
-    @property
-    def pads_tiles(self) -> bool:
-        """Whether tiles of layouts pad arrays."""
-        return self.size_rule is tiled_shape_bytes
 
     def space_name(self, space: int) -> str:
         """The name of a memory space; `S(n)` of one it does not have."""
@@ -70,7 +60,7 @@ class Backend:
         )
 
 
-CPU = Backend("cpu", alignment=64, spaces={0: "main", HOST_MEMORY_SPACE: "host"})
+CPU = Backend("cpu", sizes=CPU_SIZES, spaces={0: "main", HOST_MEMORY_SPACE: "host"})
 
 
 def gpu_backend(flags: GpuMemoryFlags) -> Backend:
@@ -78,8 +68,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
     separate = flags.xla_gpu_temp_buffer_use_separate_color
     return Backend(
         "gpu",
-        alignment=256,
-        size_rule=packed_bytes,
+        sizes=GPU_SIZES,
         spaces={0: "HBM", COLLECTIVE_COLOR: "collective", HOST_MEMORY_SPACE: "host"},
         may_overwrite=gpu_may_overwrite,
         colors=flags.colors,
@@ -92,8 +81,7 @@ def gpu_backend(flags: GpuMemoryFlags) -> Backend:
 GPU = gpu_backend(GpuMemoryFlags())
 TPU = Backend(
     "tpu",
-    alignment=512,
-    size_rule=tiled_shape_bytes,
+    sizes=TPU_SIZES,
     spaces={0: "HBM", _VMEM: "VMEM", _SMEM: "SMEM", HOST_MEMORY_SPACE: "host"},
     apart=frozenset((_VMEM, _SMEM, HOST_MEMORY_SPACE)),
 )

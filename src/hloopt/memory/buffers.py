@@ -11,8 +11,7 @@ from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attributes.formats import braces
 from hloopt.ir.attributes.values import Alias, parse_aliasing
-from hloopt.ir.shapes.shape_size import shape_bytes
-from hloopt.memory.sizes import SizeRule, slot_bytes
+from hloopt.memory.sizes import CPU_SIZES, SizeRule
 
 Pair = tuple[int, int]
 _MAY_SHARE = IN_PLACE | {Opcode.WHILE, Opcode.CONDITIONAL}
@@ -51,7 +50,7 @@ class Buffers:
     """By number."""
     wanted: dict[int, list[int]] = field(default_factory=dict)
     """Colors by value, beyond those of layouts."""
-    size_rule: SizeRule = shape_bytes
+    sizes: SizeRule = CPU_SIZES
 
     @classmethod
     def of(
@@ -60,7 +59,7 @@ class Buffers:
         color_rule: ColorRule | None = None,
         *,
         aliases: tuple[Alias, ...] | None = None,
-        size_rule: SizeRule = shape_bytes,
+        sizes: SizeRule = CPU_SIZES,
     ) -> Buffers:
         """Share by the module's input_output_alias, or by `aliases` instead.
 
@@ -69,7 +68,7 @@ class Buffers:
         """
         if aliases is None:
             aliases = entry_aliases(flow.module)
-        result = cls(flow, InPlace(), aliases, size_rule=size_rule)
+        result = cls(flow, InPlace(), aliases, sizes=sizes)
         if color_rule is not None:
             for value, color in color_rule(flow):
                 result.wanted.setdefault(value, []).append(color)
@@ -162,7 +161,7 @@ class Buffers:
     def value_size(self, value: int) -> int:
         """Bytes of one value."""
         flow = self.flow
-        return slot_bytes(flow.definer[value].shape, self.size_rule)[flow.slot[value]]
+        return self.sizes.slots(flow.definer[value].shape)[flow.slot[value]]
 
 
 def shared_values(flow: Dataflow, in_place: InPlace) -> dict[int, list[int]]:

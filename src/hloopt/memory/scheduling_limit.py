@@ -7,7 +7,7 @@ from hloopt.ir import Module
 from hloopt.ir.attributes.values import parse_aliasing
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape
-from hloopt.memory.sizes import slot_bytes
+from hloopt.memory.sizes import GPU_SIZES
 
 
 def scheduling_limit(module: Module, usable: int, slop_factor: int) -> int:
@@ -41,5 +41,5 @@ def _own_bytes(shape: Shape) -> list[int]:
     """The bytes of each part of a shape, 0 for those on the host."""
     return [
         0 if part.is_array and part.layout.memory_space == HOST_MEMORY_SPACE else size
-        for part, size in zip(slots_of(shape).parts, slot_bytes(shape), strict=True)
+        for part, size in zip(slots_of(shape).parts, GPU_SIZES.slots(shape), strict=True)
     ]

@@ -72,7 +72,7 @@ def traffic_of(assignment: BufferAssignment) -> dict[int, Traffic]:
         if move is not None:
             numbers = moved.setdefault((move.source, move.destination), [0, 0])
             numbers[0] += times
-            numbers[1] += assignment.backend.size_rule(move.shape) * times
+            numbers[1] += assignment.backend.sizes.bytes(move.shape) * times
         elif instruction.opcode not in RUNNING:
             for shape, size in _reads(instruction, costs):
                 space = shape.layout.memory_space

@@ -105,7 +105,7 @@ def _layout_notices(stage: Stage, backend: Backend) -> list[str]:
         notices.append(
             f"memory spaces that are not modelled: {names}; their values share a heap with the rest"
         )
-    if stage.tiled is not None and not backend.pads_tiles:
+    if stage.tiled is not None and not backend.sizes.pads_tiles:
         notices.append(
             f"layouts have tiles (%{stage.tiled.name}), which are not padded: sizes are too small"
         )
@@ -115,7 +115,7 @@ def _layout_notices(stage: Stage, backend: Backend) -> list[str]:
 def _layout_doubt(stage: Stage, backend: Backend) -> str:
     if _unknown_spaces(stage, backend):
         return "its memory spaces are not modelled"
-    if stage.tiled is not None and not backend.pads_tiles:
+    if stage.tiled is not None and not backend.sizes.pads_tiles:
         return "the tiles of its layouts are not padded"
     return ""
 

@@ -8,7 +8,7 @@ from tests.memory.modules import module_text
 from hloopt.ir.shapes.shape_parser import parse_shape
 from hloopt.memory.assignment import BufferAssignment
 from hloopt.memory.backends import CPU, GPU, Backend
-from hloopt.memory.gpu.sizes import packed_bytes
+from hloopt.memory.sizes import GPU_SIZES
 from hloopt.text import parse_module
 
 
@@ -28,7 +28,7 @@ from hloopt.text import parse_module
     ],
 )
 def test_narrow_elements_are_packed_whatever_the_layout_says(shape: str, expected: int) -> None:
-    assert packed_bytes(parse_shape(shape)) == expected
+    assert GPU_SIZES.bytes(parse_shape(shape)) == expected
 
 
 @pytest.mark.parametrize(("backend", "expected"), [(GPU, 3), (CPU, 5)])

@@ -6,6 +6,7 @@ import pytest
 from tests.memory.modules import module_text
 
 from hloopt.memory.schedulers.local_buffers import LocalBuffers
+from hloopt.memory.sizes import SizeRule
 from hloopt.text import parse_module
 
 SUM = """sum { k = f32[] parameter(0)
@@ -80,5 +81,5 @@ def test_an_instruction_defines_what_it_makes_but_parameters_and_constants_nothi
     )
     module = parse_module(text)
     for pointer, expected in ((8, [0, 0, 0, 0, 60, 0, 16]), (4, [0, 0, 0, 0, 48, 0, 8])):
-        buffers = LocalBuffers(module.entry, pointer)
+        buffers = LocalBuffers(module.entry, SizeRule(alignment=64, pointer_bytes=pointer))
         assert [buffers.defined_bytes(i) for i in module.entry.instructions] == expected

@@ -13,7 +13,7 @@ def shape_bytes(shape: Shape) -> int:
 
     Dynamic dimensions count with their bound and four bytes of metadata each; elements narrower
     than a byte take one, unless the layout packs them (`E(n)`). Tiles add no padding, as on CPU
-    and GPU; `tiling.tiled_shape_bytes` pads.
+    and GPU; `tiling.padded_count` pads.
     """
     if shape.element_type is None:
         return POINTER_BYTES * len(shape.elements)

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 from hloopt.ir.shapes.shape import Shape
-from hloopt.ir.shapes.shape_size import dynamic_size_bytes, element_bytes, shape_bytes
-
-
-@lru_cache(maxsize=1 << 16)
-def tiled_shape_bytes(shape: Shape) -> int:
-    """Bytes of the buffer for `shape`, its array padded to tiles. O(rank)."""
-    if not shape.is_array or not (shape.layout.tiles or shape.layout.tail_padding > 1):
-        return shape_bytes(shape)
-    return element_bytes(shape, padded_count(shape)) + dynamic_size_bytes(shape)
 
 
 def padded_count(array: Shape) -> int:

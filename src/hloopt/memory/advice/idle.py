@@ -19,7 +19,6 @@ from hloopt.memory.advice.model import Effect, Obstacle, Offload, Rematerializat
 from hloopt.memory.advice.relief import Relief, Step
 from hloopt.memory.allocations import AllocationKind
 from hloopt.memory.analysis import MemoryAnalysis, shape_text
-from hloopt.memory.sizes import slot_bytes
 from hloopt.targets import Target
 
 _SMALLEST_SHARE = 1000  # of the peak: what is smaller is not worth a line
@@ -107,7 +106,7 @@ class IdleBuffers:
             return _OPERANDS_GONE
         extra = 0
         if instruction.shape.is_tuple:
-            sizes = slot_bytes(instruction.shape, self.analysis.assignment.backend.size_rule)
+            sizes = self.analysis.assignment.backend.sizes.slots(instruction.shape)
             extra = sum(sizes) - self.analysis.value_size(gap.value)
         price = self._effort(instruction) / place.size
         if self._is_unread(instruction, gap):

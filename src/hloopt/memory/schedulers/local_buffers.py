@@ -9,8 +9,8 @@ from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shapes.shape import Shape, array_shape
-from hloopt.ir.shapes.shape_size import POINTER_BYTES, shape_bytes
+from hloopt.ir.shapes.shape import Shape
+from hloopt.memory.sizes import CPU_SIZES, SizeRule
 
 NO_MEMORY = (Opcode.PARAMETER, Opcode.CONSTANT)
 """Opcodes whose results take no memory while they wait for their users."""
@@ -32,9 +32,9 @@ class LocalBuffers:
     HloVerifyError where shapes do not fit or something depends on itself.
     """
 
-    def __init__(self, computation: Computation, pointer_size: int = POINTER_BYTES) -> None:
+    def __init__(self, computation: Computation, sizes: SizeRule = CPU_SIZES) -> None:
         self.order = post_order(computation)
-        self._pointer = pointer_size
+        self._sizes = sizes
         self.held: dict[Instruction, list[int]] = {}
         """The buffer in each slot of an instruction."""
         self.definer: list[Instruction] = []
@@ -48,7 +48,7 @@ class LocalBuffers:
                 if buffer == _NEW:
                     held[slot] = len(self.size)
                     self.definer.append(instruction)
-                    self.size.append(buffer_bytes(parts[slot], pointer_size))
+                    self.size.append(buffer_bytes(parts[slot], sizes))
             self.held[instruction] = held
 
     def defined_bytes(self, instruction: Instruction) -> int:
@@ -67,19 +67,15 @@ class LocalBuffers:
         parts = slots_of(instruction.shape).parts
         merges = instruction.opcode in (Opcode.WHILE, Opcode.CONDITIONAL)
         new = range(len(parts)) if merges else defined_slots(instruction)
-        return sum(buffer_bytes(parts[slot], self._pointer) for slot in new)
+        return sum(buffer_bytes(parts[slot], self._sizes) for slot in new)
 
 
-def buffer_bytes(shape: Shape, pointer_size: int) -> int:
+def buffer_bytes(shape: Shape, sizes: SizeRule) -> int:
     """The bytes of a part of a result as schedulers count them: host memory is free, sizes of
     dynamic dimensions are not stored."""
-    if shape.is_tuple:
-        return len(shape.elements) * pointer_size
-    if shape.layout.memory_space == HOST_MEMORY_SPACE:
-        return 0
-    if shape.is_dynamic:
-        shape = array_shape(shape.type_name, shape.dimensions)
-    return shape_bytes(shape)
+    if not shape.is_array:
+        return sizes.bytes(shape)
+    return 0 if shape.layout.memory_space == HOST_MEMORY_SPACE else sizes.data_bytes(shape)
 
 
 def _passed_on(instruction: Instruction) -> Iterable[Forward]:

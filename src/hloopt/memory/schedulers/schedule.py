@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from hloopt.analysis.dataflow import Dataflow
@@ -21,6 +21,7 @@ from hloopt.memory.overwrite import Overwriting
 from hloopt.memory.schedulers.list_scheduler import list_order
 from hloopt.memory.schedulers.local_buffers import LocalBuffers, buffer_bytes
 from hloopt.memory.schedulers.walks import bfs_order, dfs_order, trivial_order
+from hloopt.memory.sizes import CPU_SIZES, SizeRule
 
 ComputationOrders = dict[Computation, list[Instruction]]
 
@@ -63,21 +64,22 @@ def schedule_module(
     tuples to have `pointer_size` bytes per element. Near-linear in the module. Raises
     HloVerifyError where shapes do not fit or something depends on itself.
     """
+    sizes = replace(backend.sizes, pointer_bytes=pointer_size)
     if algorithm is Algorithm.DEFAULT:
-        return _best_of(Dataflow.of(module), backend, pointer_size)
+        return _best_of(Dataflow.of(module), backend, sizes)
     computations = [c for c in module.computations.values() if not c.is_fusion]
     if algorithm in _WALKS:
         found = {c: backend.arrange(_WALKS[algorithm](c)) for c in computations}
     else:
-        found = _orders(_local(computations, pointer_size), algorithm, backend)
+        found = _orders(_local(computations, sizes), algorithm, backend)
     return Schedule(found, algorithm)
 
 
 _Local = Mapping[Computation, LocalBuffers]
 
 
-def _local(computations: Iterable[Computation], pointer_size: int) -> _Local:
-    return {computation: LocalBuffers(computation, pointer_size) for computation in computations}
+def _local(computations: Iterable[Computation], sizes: SizeRule) -> _Local:
+    return {computation: LocalBuffers(computation, sizes) for computation in computations}
 
 
 def _orders(local: _Local, algorithm: Algorithm, backend: Backend) -> ComputationOrders:
@@ -97,17 +99,17 @@ _WALKS: dict[Algorithm, Callable[[Computation], list[Instruction]]] = {
 }
 
 
-def value_sizes(flow: Dataflow, pointer_size: int = POINTER_BYTES) -> dict[int, int]:
+def value_sizes(flow: Dataflow, sizes: SizeRule = CPU_SIZES) -> dict[int, int]:
     """The bytes of values, as `buffer_bytes` counts them."""
-    return {value: buffer_bytes(flow.shape(value), pointer_size) for value in flow.values()}
+    return {value: buffer_bytes(flow.shape(value), sizes) for value in flow.values()}
 
 
-def _best_of(flow: Dataflow, backend: Backend, pointer_size: int) -> Schedule:
+def _best_of(flow: Dataflow, backend: Backend, sizes: SizeRule) -> Schedule:
     buffers = Buffers.of(flow)
-    local = _local(flow.scope.orders, pointer_size)
+    local = _local(flow.scope.orders, sizes)
     found = {algorithm: _orders(local, algorithm, backend) for algorithm in _CANDIDATES}
-    sizes = value_sizes(flow, pointer_size)
-    peaks = {a: minimum_memory(buffers, orders, sizes, backend) for a, orders in found.items()}
+    bytes_of = value_sizes(flow, sizes)
+    peaks = {a: minimum_memory(buffers, orders, bytes_of, backend) for a, orders in found.items()}
     best = min(_CANDIDATES, key=peaks.__getitem__)  # of equals the first
     return Schedule(found[best], best, peaks)
 
@@ -135,7 +137,7 @@ def fragmentation(buffers: Buffers, backend: Backend = CPU) -> int:
     orders = {c: list(c.instructions) for c in buffers.flow.scope.orders}
     trace = _trace(buffers, orders, backend)
     needed = replay(trace, trace.size.__getitem__).peak
-    return max(pack(trace, backend.alignment).size - needed, 0)
+    return max(pack(trace, backend.sizes.alignment).size - needed, 0)
 
 
 def _trace(buffers: Buffers, orders: ComputationOrders, backend: Backend) -> HeapTrace:
