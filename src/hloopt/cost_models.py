@@ -267,11 +267,8 @@ def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
         if not choice.is_choice:
             return [NO_TARGET]
         return ["cycles are abstract, XLA's constants by kind of instruction: they are no times"]
-    if name == "roofline" and choice.name is None:
-        return [
-            "times by roofline, bytes and flops at peak rates: the target lacks the figures that "
-            "the cost model sol needs; XLA:GPU falls back to fixed constants on such devices"
-        ]
+    if name == "roofline":
+        return _roofline_notes(choice, module)
     if name == "sol":
         notes = []
         if (unmeasured := _unmeasured_note(choice)) is not None:
@@ -280,6 +277,21 @@ def model_notes(choice: CostModelChoice, module: Module) -> list[str]:
             notes.append(f"XLA:GPU would schedule this module by fixed constants: {reason}")
         return notes
     return []
+
+
+def _roofline_notes(choice: CostModelChoice, module: Module) -> list[str]:
+    from hloopt.analysis.cost.memory_rates import unrated_note
+    from hloopt.targets import load_target
+
+    assert choice.target is not None  # `resolved` has refused it
+    notes = []
+    if choice.name is None:
+        notes.append(
+            "times by roofline, bytes and flops at peak rates: the target lacks the figures that "
+            "the cost model sol needs; XLA:GPU falls back to fixed constants on such devices"
+        )
+    unrated = unrated_note(module, load_target(choice.target))
+    return notes if unrated is None else [*notes, unrated]
 
 
 def _unmeasured_note(choice: CostModelChoice) -> str | None:

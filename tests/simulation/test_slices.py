@@ -7,9 +7,12 @@ from tests.memory.spaces.spaced_modules import MODULES
 
 from hloopt.cost_models import CostModelChoice
 from hloopt.ir import Opcode
+from hloopt.reports.schedule.notes import notes_on
 from hloopt.reports.schedule.run import ScheduleSettings, run_module
 from hloopt.simulation import Simulation
+from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.simulation.streams import SLICES
+from hloopt.targets import load_target
 from hloopt.text import parse_module
 
 TEXT = MODULES["sliced_prefetch"]
@@ -28,7 +31,7 @@ def test_a_slice_is_hidden_by_what_runs_until_it_is_done() -> None:
     assert operation.stream is SLICES
     assert operation.kind is Opcode.SLICE
     assert operation.size == SIZE  # of an operand twice as large
-    assert operation.latency == pytest.approx(2 * SIZE / 819e9 * 1e6)  # read and written
+    assert operation.latency == pytest.approx(SIZE / 819e9 * 1e6)  # VMEM has no rate
     assert operation.exposed == 0
     assert operation.hidden == operation.latency
     assert not simulation.guessed
@@ -66,3 +69,20 @@ def test_a_slice_within_one_memory_is_what_its_scheduler_says() -> None:
 def test_without_a_target_a_slice_takes_the_constant_of_an_asynchronous_operation() -> None:
     (operation,) = run(TEXT, target=None).entry.operations
     assert operation.latency == 5000
+
+
+def test_a_memory_without_a_rate_is_named() -> None:
+    settings = ScheduleSettings(cost_model=CostModelChoice(target="tpu_v5e"))
+    notes = notes_on(run(TEXT), settings)
+    assert sum(note.startswith("the target has no rate of VMEM:") for note in notes) == 1
+    elsewhere = TEXT.replace("S(1)", "")
+    assert not any("rate of VMEM" in note for note in notes_on(run(elsewhere), settings))
+
+
+def test_a_move_wants_the_bandwidth_of_main_memory_for_its_one_end_there() -> None:
+    simulation = run(TEXT)
+    bandwidth = Bandwidth(simulation.module, load_target("tpu_v5e"), 1.0)
+    (operation,) = simulation.entry.operations
+    assert bandwidth.of_operation(operation) == pytest.approx(1)
+    reader = next(i for i in simulation.entry.order if i.name == "r")
+    assert bandwidth.of_work(reader) == pytest.approx(1)  # it writes to main memory

@@ -30,7 +30,7 @@ OPCODES = {opcode.value for opcode in Opcode}
 @pytest.mark.parametrize("name", target_names())
 def test_shipped_ones_name_types_and_operations_that_exist(name: str) -> None:
     native = load_target(name).native_types
-    assert (native is None) is (name in ("mi300x", "tpu_v5e", "tpu_v5p"))
+    assert (native is None) is (name in ("mi300x", "tpu_v5e", "tpu_v5p", "tpu_v6e"))
     if native is None:
         return
     assert len(native.source) > 20

@@ -142,8 +142,20 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_other_memories_of_a_target_have_sizes(tmp_path: Path) -> None:
     assert load_target("tpu_v5e").spaces == {"VMEM": 128 << 20, "SMEM": 1 << 20}
     assert load_target("tpu_v5p").spaces["VMEM"] == 64 << 20
+    assert load_target("tpu_v6e").spaces["VMEM"] == 128 << 20
     assert load_target("h100_sxm").spaces == {}
     path = tmp_path / "mine.yaml"
     path.write_text(WHOLE + "memory_spaces_mebibytes: {VMAM: 128}\n", encoding="utf-8")
     with pytest.raises(HloError, match="memory_spaces_mebibytes has no 'VMAM'"):
+        load_target(str(path))
+
+
+def test_other_memories_of_a_target_may_have_rates(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    rates = "memory_spaces_gigabytes_per_second: {VMEM: 40000}\n"
+    path.write_text(WHOLE + "memory_spaces_mebibytes: {VMEM: 128}\n" + rates, encoding="utf-8")
+    assert load_target(str(path)).space_bandwidths == {"VMEM": 4e13}
+    assert load_target("tpu_v5e").space_bandwidths == {}  # none is published
+    path.write_text(WHOLE + rates.replace("VMEM", "VMAM"), encoding="utf-8")
+    with pytest.raises(HloError, match="memory_spaces_gigabytes_per_second has no 'VMAM'"):
         load_target(str(path))

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from hloopt.diagnostics import HloError, did_you_mean
 from hloopt.ir import Instruction, Module
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE, TPU_MEMORY_SPACES
 from hloopt.memory.buffers import ColorRule
 from hloopt.memory.gpu.arrangement import arrange_for_gpu
 from hloopt.memory.gpu.colors import COLLECTIVE_COLOR, TEMPORARY_COLOR, GpuMemoryFlags
 from hloopt.memory.gpu.rules import gpu_may_overwrite
 from hloopt.memory.overwrite import BackendRule
 from hloopt.memory.sizes import CPU_SIZES, GPU_SIZES, TPU_SIZES, SizeRule
-
-_VMEM = 1
-_SMEM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,8 @@ GPU = gpu_backend(GpuMemoryFlags())
 TPU = Backend(
     "tpu",
     sizes=TPU_SIZES,
-    spaces={0: "HBM", _VMEM: "VMEM", _SMEM: "SMEM", HOST_MEMORY_SPACE: "host"},
-    apart=frozenset((_VMEM, _SMEM, HOST_MEMORY_SPACE)),
+    spaces={0: "HBM", **TPU_MEMORY_SPACES, HOST_MEMORY_SPACE: "host"},
+    apart=frozenset((*TPU_MEMORY_SPACES, HOST_MEMORY_SPACE)),
 )
 """XLA:TPU, whose rules are not published: those that XLA:CPU and XLA:GPU share."""
 BACKENDS = {backend.name: backend for backend in (CPU, GPU, TPU)}
@@ -126,7 +123,7 @@ def backend_of(module: Module) -> Backend:
 def _has_layouts_of_tpu(module: Module) -> bool:
     shapes = dict.fromkeys(instruction.shape for instruction in module.instructions())
     return any(
-        leaf.layout.tiles or leaf.layout.memory_space in (_VMEM, _SMEM)
+        leaf.layout.tiles or leaf.layout.memory_space in TPU_MEMORY_SPACES
         for shape in shapes
         for leaf in shape.leaves()
     )

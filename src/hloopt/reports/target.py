@@ -29,6 +29,7 @@ def target_to_json(target: Target) -> dict[str, Any]:
         "memory_bytes": target.memory_size,
         "memory_bytes_per_second": target.memory_bandwidth,
         "memory_spaces_bytes": dict(target.spaces),
+        "memory_spaces_bytes_per_second": dict(target.space_bandwidths),
         "links": [
             {"name": link.name, "bytes_per_second": link.bandwidth, "source": link.source}
             for link in target.links
@@ -110,6 +111,8 @@ def _figures(target: Target) -> Iterator[tuple[str, str]]:
     yield "memory bandwidth", human_rate(target.memory_bandwidth, "B/s")
     for name, size in target.spaces.items():
         yield f"memory {name}", human_bytes(size)
+    for name, rate in target.space_bandwidths.items():
+        yield f"bandwidth {name}", human_rate(rate, "B/s")
     for link in target.links:
         yield f"link {link.name}", human_rate(link.bandwidth, "B/s")
     if target.native_types is not None:

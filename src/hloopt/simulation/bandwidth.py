@@ -10,7 +10,7 @@ from hloopt.targets import Target
 
 
 class Bandwidth:
-    """Shares of a target's bandwidth, from 0 to 1.
+    """Shares of the bandwidth of a target's main memory, from 0 to 1.
 
     An instruction wants what its memory traffic takes of the time that it takes at least
     (`Roofline`): 1 if it is bound by memory. An operation wants what its traffic takes of its
@@ -19,15 +19,18 @@ class Bandwidth:
 
     def __init__(self, module: Module, target: Target, cycles_per_microsecond: float) -> None:
         self._bytes_per_cycle = target.memory_bandwidth / (cycles_per_microsecond * 1e6)
-        self._roofline = Roofline(CostAnalysis(module), target)
+        self._costs = CostAnalysis(module)
+        self._roofline = Roofline(self._costs, target)
 
     def of_work(self, instruction: Instruction) -> float:
         """The bandwidth that an instruction of the main stream wants."""
-        bound = self._roofline.of(instruction)
-        return bound.memory / bound.seconds if bound.seconds else 0.0
+        seconds = self._roofline.of(instruction).seconds
+        main = self._roofline.memory.main_seconds(instruction, self._costs.of(instruction))
+        return main / seconds if seconds else 0.0
 
     def of_operation(self, operation: Operation) -> float:
         """The bandwidth that an operation wants in its latency. O(leaves)."""
         if operation.latency <= 0:
             return 0.0
-        return min(1.0, operation.traffic / self._bytes_per_cycle / operation.latency)
+        traffic = operation.traffic(self._roofline.memory)
+        return min(1.0, traffic / self._bytes_per_cycle / operation.latency)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hloopt.analysis.async_operations import async_form, wrapped
 from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.memory_rates import MemoryRates
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency import Origin
 from hloopt.ir import Instruction, Opcode
@@ -79,13 +80,12 @@ class Operation:
         """Bytes that it is about: the larger of what it takes and what it leaves."""
         return max(self._moved())
 
-    @property
-    def traffic(self) -> int:
-        """Bytes it reads and writes in the memory of the device."""
+    def traffic(self, rates: MemoryRates) -> int:
+        """Bytes it reads and writes in the main memory of the device."""
         read, written = self._moved()
-        if any(map(_is_on_host, (operand.shape for operand in self.start.operands))):
+        if any(_is_elsewhere(operand.shape, rates) for operand in self.start.operands):
             read = 0
-        return read if _is_on_host(self.done.shape) else read + written
+        return read if _is_elsewhere(self.done.shape, rates) else read + written
 
     def _moved(self) -> tuple[int, int]:
         """Bytes read and written, wherever. Linear in what a wrapped fusion does."""
@@ -98,7 +98,7 @@ class Operation:
         return read, leaf_bytes(self.done.shape)
 
 
-def _is_on_host(shape: Shape) -> bool:
-    return any(
+def _is_elsewhere(shape: Shape, rates: MemoryRates) -> bool:
+    return rates.is_apart(shape) or any(
         leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE for leaf in shape.leaves()
     )

@@ -27,6 +27,8 @@ def target_yaml(target: Target) -> str:
         fields["memory_source"] = sources["memory"]
     if target.spaces:
         fields["memory_spaces_mebibytes"] = _scaled(target.spaces, 1 << 20)
+    if target.space_bandwidths:
+        fields["memory_spaces_gigabytes_per_second"] = _scaled(target.space_bandwidths, 1e9)
     if "memory_spaces" in sources:
         fields["memory_spaces_source"] = sources["memory_spaces"]
     if target.links:

@@ -27,6 +27,7 @@ _FIELDS = {
     "memory": dict,
     "memory_source": str,
     "memory_spaces_mebibytes": dict,
+    "memory_spaces_gigabytes_per_second": dict,
     "memory_spaces_source": str,
     "links": dict,
     "gpu": dict,
@@ -34,7 +35,8 @@ _FIELDS = {
     "native_types": str | dict,
 }
 _OPTIONAL = (
-    *("vector_teraflops", "vector_source", "memory_spaces_mebibytes", "memory_spaces_source"),
+    *("vector_teraflops", "vector_source"),
+    *("memory_spaces_mebibytes", "memory_spaces_gigabytes_per_second", "memory_spaces_source"),
     *("links", "gpu", "cuda", "native_types"),
 )
 _SPACES = ("VMEM", "SMEM")
@@ -147,7 +149,7 @@ def _read(path: Path) -> Target:
         ),
         _gpu(fields["gpu"], f"{path}: gpu") if "gpu" in fields else None,
         _cuda(fields, f"{path}: cuda") if "cuda" in fields else None,
-        _spaces(fields.get("memory_spaces_mebibytes", {}), f"{path}: memory_spaces_mebibytes"),
+        *_spaces(fields, path),
         _native_types(fields["native_types"], path) if "native_types" in fields else None,
     )
 
@@ -260,8 +262,15 @@ def _rates(data: dict[str, Any], place: str) -> dict[str, float]:
     return {name: rate * 1e12 for name, rate in _numbers(data, _RATES, place).items()}
 
 
-def _spaces(data: dict[str, Any], place: str) -> dict[str, int]:
-    return {name: round(size * 2**20) for name, size in _numbers(data, _SPACES, place).items()}
+def _spaces(fields: dict[str, Any], path: Path) -> tuple[dict[str, int], dict[str, float]]:
+    """The bytes and the rates of other memories, of each those that are known."""
+    size, rate = "memory_spaces_mebibytes", "memory_spaces_gigabytes_per_second"
+    sizes = _numbers(fields.get(size, {}), _SPACES, f"{path}: {size}")
+    rates = _numbers(fields.get(rate, {}), _SPACES, f"{path}: {rate}")
+    return (
+        {name: round(mebibytes * 2**20) for name, mebibytes in sizes.items()},
+        {name: gigabytes * 1e9 for name, gigabytes in rates.items()},
+    )
 
 
 def _numbers(data: dict[str, Any], known: tuple[str, ...], place: str) -> dict[str, float]:

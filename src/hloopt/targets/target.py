@@ -58,6 +58,8 @@ class Target:
     """Figures for the compiler of XLA:GPU; None where that has no such device."""
     spaces: Mapping[str, int] = field(default_factory=dict)
     """Bytes of its other memories, by name: VMEM, SMEM."""
+    space_bandwidths: Mapping[str, float] = field(default_factory=dict)
+    """Bytes per second to those of them whose rate is known."""
     native_types: NativeTypes | None = None
     """The operations it does in types of low precision; None where that is not known."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 import pytest
 
 from hloopt.analysis.latency import Origin, Time
@@ -43,6 +46,47 @@ def time_of(body: str, callees: str = "", *, target: Target = V5P, devices: int 
 def test_memory_bounds_what_computes_little() -> None:
     time = time_of("p = f32[2097152] parameter(0) r = f32[2097152] negate(p)")
     assert time == pytest.approx(Time(2 * SIZE / 2765e9 * MEGA, Origin.RATES))
+
+
+VMEM = replace(V5P, space_bandwidths={"VMEM": 4e13})
+ROW = "f32[2097152]{0:T(1024)%s}"
+HBM, FAST = ROW % "", ROW % "S(1)"
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "main", "fast"),
+    [(HBM, HBM, 2, 0), (HBM, FAST, 1, 1), (FAST, HBM, 1, 1), (FAST, FAST, 0, 2)],
+)
+def test_bytes_in_fast_memory_take_its_rate_and_none_of_main_memory(
+    operand: str, result: str, main: int, fast: int
+) -> None:
+    body = f"p = {operand} parameter(0) r = {result} negate(p)"
+    move = f"""p = {operand} parameter(0)
+      r = ({result}, {operand}, u32[]{{:S(2)}}) copy-start(p) d = {result} copy-done(r)"""
+    fused = f"p = {operand} parameter(0) r = {result} fusion(p), kind=kLoop, calls=f"
+    callee = "f { q = f32[2097152] parameter(0) ROOT n = f32[2097152] negate(q) }"
+    for target, rate in ((V5P, inf), (VMEM, 4e13)):
+        expected = pytest.approx((main * SIZE / 2765e9 + fast * SIZE / rate) * MEGA)
+        assert time_of(body, target=target).cycles == expected
+        assert time_of(fused, callee, target=target).cycles == expected
+        model, named = modelled(move, target=target)
+        time = model.edge_time(named["r"], named["d"])
+        assert time.cycles == expected
+        assert time.origin is (Origin.RATES if main or rate < inf else Origin.GUESS)
+
+
+def test_a_target_without_fast_memory_has_all_in_main_memory() -> None:
+    time = time_of(f"p = {FAST} parameter(0) r = {HBM} negate(p)", target=replace(V5P, spaces={}))
+    assert time == pytest.approx(Time(2 * SIZE / 2765e9 * MEGA, Origin.RATES))
+
+
+def test_of_a_tuple_each_leaf_takes_its_part() -> None:
+    body = f"p = {HBM} parameter(0) r = ({HBM}, {FAST}) fusion(p), kind=kLoop, calls=f"
+    callee = """f { q = f32[2097152] parameter(0)
+      n = f32[2097152] negate(q) e = f32[2097152] exponential(q)
+      ROOT t = (f32[2097152], f32[2097152]) tuple(n, e) }"""
+    time = time_of(body, callee, target=VMEM)
+    assert time.cycles == pytest.approx((2 * SIZE / 2765e9 + SIZE / 4e13) * MEGA)
 
 
 def test_products_reach_a_share_of_the_rate_of_their_type() -> None:

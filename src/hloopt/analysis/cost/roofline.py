@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hloopt.analysis.cost.analysis import CostAnalysis
+from hloopt.analysis.cost.memory_rates import MemoryRates
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -41,6 +42,7 @@ class Roofline:
 
     def __init__(self, costs: CostAnalysis, target: Target, *, matrix_share: float = 1.0) -> None:
         self.target = target
+        self.memory = MemoryRates(target)
         self._matrix_share = matrix_share
         self._costs = costs
         self._fused: dict[Computation, float] = {}
@@ -49,7 +51,7 @@ class Roofline:
 
     def of(self, instruction: Instruction) -> Bound:
         """The bound of one run of an instruction that runs no computations of its own."""
-        memory = self._costs.of(instruction).bytes_accessed / self.target.memory_bandwidth
+        memory = self.memory.of(instruction, self._costs.of(instruction))
         if instruction.opcode is not Opcode.FUSION:
             return Bound(self.compute(instruction), memory)
         body = instruction.called[0]

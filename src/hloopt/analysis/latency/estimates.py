@@ -83,16 +83,25 @@ class Estimates:
         if instruction.opcode is not Opcode.FUSION or fusion_kind_of(instruction) not in _LOOPS:
             return bound
         work = fused_work(instruction)
-        reads = sum(min(bytes_read(*read)) for read in work.reads.items())
-        size = reads + sum(leaf_bytes(written(result)) for result in results_of(instruction))
-        return Bound(bound.compute, size / self._target.memory_bandwidth)
+        moved: list[tuple[Shape, float]] = [
+            (instruction.operands[source.parameter_number].shape, min(bytes_read(source, count)))
+            for source, count in work.reads.items()
+        ]
+        size = sum(leaf_bytes(written(result)) for result in results_of(instruction))
+        moved.append((instruction.shape, size))
+        return Bound(bound.compute, self.roofline.memory.seconds(moved))
 
     def copy(self, start: Instruction) -> Time:
-        """A copy-start until its done. O(leaves)."""
-        size = sum(leaf_bytes(operand.shape) for operand in start.operands)
+        """A copy-start until its done: read at one rate, written at another. O(leaves).
+
+        A guess where no rate of either memory is known.
+        """
+        source, result = start.operands[0].shape, start.shape.elements[0]
+        size = leaf_bytes(source)
         if _host_bytes(start.shape):
             return self.links.host_time(size)
-        return Time(2 * size / self._target.memory_bandwidth * _MEGA, Origin.RATES)
+        seconds = self.roofline.memory.seconds(((source, size), (result, size)))
+        return Time(seconds * _MEGA, Origin.RATES if seconds or not size else Origin.GUESS)
 
     def exchange(self, start: Instruction) -> Time:
         """A collective, send or recv, whole or its start, until its end. O(devices)."""

@@ -182,11 +182,12 @@ class LoopFusion:
                     if kernel not in shares.get(source, ()):
                         read = own.get(source, 0.0) + share * size
                         own[source] = min(read, graph.bytes(source))
-        bandwidth = self._roofline.target.memory_bandwidth
         result = dict.fromkeys((*graph.names, *shares), NOTHING)
         for kernel, own in reads.items():
             written = graph.written(kernel) + more_written.get(kernel, 0)
-            result[kernel] = Bound(seconds[kernel], (sum(own.values()) + written) / bandwidth)
+            moved = [(source.shape, size) for source, size in own.items()]
+            memory = self._roofline.memory.seconds([*moved, (kernel.shape, written)])
+            result[kernel] = Bound(seconds[kernel], memory)
         return result
 
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 HOST_MEMORY_SPACE = 5
 """The memory space `S(5)` of a layout."""
+TPU_MEMORY_SPACES = {1: "VMEM", 2: "SMEM"}
+"""The memory spaces `S(n)` of a TPU beside its main memory and the host's, by number."""
 
 
 class Layout(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.cost.memory_rates import unrated_note
 from hloopt.analysis.cost.model import Cost
 from hloopt.analysis.cost.roofline import Bound, Roofline
 from hloopt.analysis.cost.runs import ONCE, RUNNING, Runs, count_runs
@@ -153,7 +154,7 @@ def _row(instruction: Instruction, runs: Runs, cost: Cost, bound: Bound) -> Cost
 
 
 def _assumptions(module: Module, roofline: Roofline | None, costs: CostAnalysis) -> list[str]:
-    notes = [_NO_TARGET] if roofline is None else _assumptions_on_time(roofline)
+    notes = [_NO_TARGET] if roofline is None else _assumptions_on_time(module, roofline)
     if costs.unknown_loops:
         notes.append(
             "loops whose trip count is not known take one trip: "
@@ -179,7 +180,7 @@ def _assumptions(module: Module, roofline: Roofline | None, costs: CostAnalysis)
 _NO_TARGET = "no target: no times; --target NAME gives the least time (hloopt targets)"
 
 
-def _assumptions_on_time(roofline: Roofline) -> list[str]:
+def _assumptions_on_time(module: Module, roofline: Roofline) -> list[str]:
     notes = [
         "the least time is at peak rates, one instruction after another; a transcendental takes "
         "the time of a flop"
@@ -194,6 +195,8 @@ def _assumptions_on_time(roofline: Roofline) -> list[str]:
             "the target has no rate for these types, whose arithmetic takes no time: "
             + some(list(roofline.without_rate))
         )
+    if (unrated := unrated_note(module, roofline.target)) is not None:
+        notes.append(unrated)
     return notes
 
 
