@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hloopt.analysis.async_operations import wrapped
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import RUNNING, count_runs
 from hloopt.ir import Instruction, Opcode
@@ -56,6 +57,14 @@ def move_of(instruction: Instruction) -> Move | None:
     if source == destination:
         return None
     return Move(instruction, source, destination, result)
+
+
+def asynchronous_move(start: Instruction) -> Move | None:
+    """The move between memory spaces that a copy-start or an async-start begins, if it does.
+    O(1)."""
+    if start.opcode is Opcode.ASYNC_START:
+        return move_of(wrapped(start))
+    return move_of(start) if start.opcode is Opcode.COPY_START else None
 
 
 def traffic_of(assignment: BufferAssignment) -> dict[int, Traffic]:

@@ -16,7 +16,7 @@ from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.simulation.bandwidth import Bandwidth
 from hloopt.simulation.clock import Clock, SharedClock
 from hloopt.simulation.operations import Operation
-from hloopt.simulation.streams import SLICES, Streams
+from hloopt.simulation.streams import Streams
 
 Loops: TypeAlias = Literal["trips", "once", "cost"]
 """The time a loop takes: all its trips, one trip, or what the model says of the instruction, as in
@@ -243,7 +243,8 @@ class _Simulator:
     def _operation(self, run: ComputationRun, start: Instruction, done: Instruction) -> Operation:
         stream, model = self.streams.of(start), self.result.model
         # Models, as XLA's schedulers, know no latency between the two halves of a slice.
-        time = model.whole_time(start) if stream is SLICES else model.edge_time(start, done)
+        is_slice = self.streams.moves_slice(start)
+        time = model.whole_time(start) if is_slice else model.edge_time(start, done)
         time = self._counted(run, start, time)
         return Operation(start, done, stream, time.cycles, origin=time.origin)
 

@@ -21,6 +21,8 @@ class Stream(NamedTuple):
     name: str
     limit: int | None
     """The number of operations it runs at the same time; None: as many as are started."""
+    spaces: tuple[str, str] | None = None
+    """The memory spaces from which and to which it moves; None for what does other things."""
 
 
 _PARTIAL = (Opcode.FUSION, Opcode.SLICE, Opcode.DYNAMIC_SLICE)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hloopt.analysis.async_operations import wrapped
 from hloopt.cost_models import CostModelChoice
-from hloopt.ir import Instruction, Module, Opcode
-from hloopt.memory.traffic import move_of
+from hloopt.ir import Instruction, Module
+from hloopt.memory.traffic import asynchronous_move
 from hloopt.reports.schedule.run import ScheduleSettings, cycle_unit, run_module
 
 
@@ -50,6 +49,5 @@ def move_times(module: Module, cost_model: CostModelChoice, space: int) -> MoveT
 
 
 def _touches(start: Instruction, space: int) -> bool:
-    work = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
-    move = move_of(work)
+    move = asynchronous_move(start)
     return move is not None and space in (move.source, move.destination)

@@ -202,7 +202,9 @@ def _operation(
         "start": operation.start.name,
         "done": operation.done.name,
         "computation": run.computation.name,
-        "kind": operation.kind.value,
+        "kind": operation.kind.value
+        if operation.stream.spaces is None
+        else f"{operation.kind.value}, {operation.stream.name}",
         "opName": op_name_of(operation.start),
         "source": findings.lines.of(operation.start).label,
         "runs": run.runs,

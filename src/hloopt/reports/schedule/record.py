@@ -85,6 +85,7 @@ def _operation_to_json(
     findings: ScheduleFindings, run: ComputationRun, hiding: Hiding
 ) -> dict[str, Any]:
     operation = hiding.operation
+    ends = operation.stream.spaces
     return {
         "start": operation.start.name,
         "done": operation.done.name,
@@ -92,6 +93,7 @@ def _operation_to_json(
         "runs": run.runs,
         "kind": operation.kind.value,
         "stream": operation.stream.name,
+        "move": None if ends is None else {"from": ends[0], "to": ends[1]},
         "op_name": op_name_of(operation.start),
         "bytes": operation.size,
         "group_size": group_size(operation, findings.devices),

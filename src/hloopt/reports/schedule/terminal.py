@@ -217,6 +217,8 @@ _ROOM_FOR_MORE = 60
 
 def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding) -> list[str]:
     lines = []
+    if hiding.operation.stream.spaces is not None:
+        lines.append("moves from {} to {}".format(*hiding.operation.stream.spaces))
     if hiding.reason is not Reason.HIDDEN:
         lines.append(why(findings, hiding))
     work = run.work_under(hiding.operation, len(run.order))

@@ -88,6 +88,8 @@ def _slice_event(
             "hidden": findings.unit.label(operation.hidden),
             "exposed": findings.unit.label(operation.exposed),
         }
+        if operation.stream.spaces is not None:
+            arguments["move"] = operation.stream.name
     kind = "wait" if piece.is_wait else "operation" if operation else "instruction"
     return _event("X", name, piece.lane, begin, dur=duration, cat=kind, args=arguments)
 

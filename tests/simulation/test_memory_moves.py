@@ -1,4 +1,4 @@
-"""Asynchronous slices between memory spaces run beside the main stream, on one of their own."""
+"""Copies and asynchronous slices between memory spaces run beside the main stream, on their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hloopt.reports.schedule.notes import notes_on
 from hloopt.reports.schedule.run import ScheduleSettings, run_module
 from hloopt.simulation import Simulation
 from hloopt.simulation.bandwidth import Bandwidth
-from hloopt.simulation.streams import SLICES
 from hloopt.targets import load_target
 from hloopt.text import parse_module
 
@@ -28,7 +27,7 @@ def run(text: str, target: str | None = "tpu_v5e") -> Simulation:
 def test_a_slice_is_hidden_by_what_runs_until_it_is_done() -> None:
     simulation = run(TEXT)
     (operation,) = simulation.entry.operations
-    assert operation.stream is SLICES
+    assert operation.stream.name == "HBM to VMEM"
     assert operation.kind is Opcode.SLICE
     assert operation.size == SIZE  # of an operand twice as large
     assert operation.latency == pytest.approx(SIZE / 819e9 * 1e6)  # VMEM has no rate
@@ -57,7 +56,7 @@ def test_dynamic_slices_move_too() -> None:
         "((f32[128,256]{1,0:T(8,128)}),", "((f32[128,256]{1,0:T(8,128)}, s32[], s32[]),"
     )
     (operation,) = run(text).entry.operations
-    assert operation.stream is SLICES
+    assert operation.stream.name == "HBM to VMEM"
     assert operation.kind is Opcode.DYNAMIC_SLICE
 
 
@@ -86,3 +85,35 @@ def test_a_move_wants_the_bandwidth_of_main_memory_for_its_one_end_there() -> No
     assert bandwidth.of_operation(operation) == pytest.approx(1)
     reader = next(i for i in simulation.entry.order if i.name == "r")
     assert bandwidth.of_work(reader) == pytest.approx(1)  # it writes to main memory
+
+
+def test_moves_in_one_direction_follow_each_other() -> None:
+    simulation = run(MODULES["prefetch_3"])
+    operations = simulation.entry.operations
+    assert {operation.stream.name for operation in operations} == {"HBM to VMEM"}
+    assert [operation.begin for operation in operations] == [
+        0.0,
+        *(operation.finish for operation in operations[:-1]),
+    ]
+    size = 128 * 256 * 4
+    assert operations[0].latency == pytest.approx(size / 819e9 * 1e6)
+
+
+def test_each_direction_has_a_stream() -> None:
+    operations = run(MODULES["eviction_and_prefetch"]).entry.operations
+    assert [operation.stream.spaces for operation in operations] == [
+        ("VMEM", "HBM"),
+        ("HBM", "VMEM"),
+    ]
+
+
+def test_a_copy_within_a_memory_is_on_the_stream_of_copies() -> None:
+    operations = run(MODULES["prefetch_2"].replace("S(1)", "")).entry.operations
+    assert {operation.stream.name for operation in operations} == {"copy"}
+
+
+def test_the_preset_of_gpus_has_its_own_streams() -> None:
+    module = parse_module(MODULES["prefetch_2"])
+    settings = ScheduleSettings(preset="xla-gpu")
+    simulation = run_module(module, settings, settings.config_for(module))
+    assert all(operation.stream.spaces is None for operation in simulation.entry.operations)
