@@ -1,5 +1,5 @@
 const $ = id => document.getElementById(id);
-const LABELS = 78;  // pixels left of the pictures
+const LABELS = 88;  // pixels left of the pictures
 const AXIS = 20;  // pixels of an axis of time
 
 function bytes(size) {
