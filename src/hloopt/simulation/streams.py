@@ -74,8 +74,8 @@ class Streams:
         if self.is_synchronous(start):
             return SYNCHRONOUS
         if (move := self.move(start)) is not None:
-            name = self._backend(start.parent.module).space_name
-            spaces = name(move.source), name(move.destination)
+            backend = self._backend(start.parent.module)
+            spaces = backend.space_name(move.source), backend.space_name(move.destination)
             return Stream(" to ".join(spaces), 1 if self.is_limited else None, spaces)
         uses = self.tracker.uses(start)
         if not uses:
