@@ -8,7 +8,8 @@ Programs of a generator of our own have counted loops, some in other loops, that
 buffer in each trip, exchange it with other devices and store it. PYTHON is an interpreter with
 XLA:GPU's compiler (oracle/XLA_GPU.md); no GPU is needed. It runs its three pipeliners alone; ours
 gets what each of them was given. The loops that are pipelined have to be the same, and what both
-make has to compute the same, by the interpreter.
+make has to compute the same, by the interpreter; where XLA's result computes something else than
+the program, as of loops with `<=`, ours has to compute what the program does.
 
 Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
 sources changed. Exits 1 if any program differs, 2 for wrong usage. Needs Linux.
@@ -21,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 from hloopt.compilers.comparing import Verdict
-from pipeliner_fuzz_lib.subject import Programs
+from pipeliner_fuzz_lib.subject import CHANNELS, WRONG, Programs
 from sweep_lib.compiled import compiled_parser, run_compiled
 from sweep_lib.sweep import Sweep
 
@@ -40,7 +41,8 @@ def _report(sweep: Sweep, outcomes: Counter[str]) -> int:
         sweep.summary(
             f"{outcomes['equal']:,} of {outcomes['programs']:,} equal, something is pipelined in "
             f"{outcomes['pipelined']:,} ({outcomes['loops']:,} loops); of {outcomes['runs']:,} "
-            f"runs that change something {verdicts}; {outcomes['lost']:,} without an answer"
+            f"runs that change something {outcomes[CHANNELS]:,} {CHANNELS}, {verdicts}, "
+            f"{outcomes[WRONG]:,} {WRONG}; {outcomes['lost']:,} without an answer"
         )
     )
     return int(outcomes["equal"] < outcomes["programs"] or not outcomes["programs"])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hloopt.compilers.comparing import compare_with
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import verify_module
 from pipeliner_fuzz_lib.programs import program
-from pipeliner_fuzz_lib.subject import BACKWARD, FORWARD, Programs
+from pipeliner_fuzz_lib.subject import BACKWARD, FORWARD, WRONG, Programs
 from sweep_lib.findings import Progress
 
 OPCODES = {0: "all-reduce", 1: "all-gather", 2: "reduce-scatter"}
@@ -25,6 +27,8 @@ def pipelined(text: str, number: int) -> str:
     options = {
         "pipelining_direction": "backward" if number == 1 else "forward",
         "should_process": (OPCODES[number],),
+        "trip_analysis": "xla",
+        "unique_channel_id": True,
     }
     create_pass("collective-pipeliner", options).run(module, PassContext())
     return print_module(module)
@@ -48,7 +52,7 @@ def steps_of(number: int) -> list[Any]:
 
 def moving_programs() -> list[int]:
     return [
-        number for number in range(30) if steps_of(number)[0].before != steps_of(number)[2].after
+        number for number in range(60) if steps_of(number)[0].before != steps_of(number)[2].after
     ]
 
 
@@ -77,15 +81,39 @@ def test_a_loop_that_only_one_of_them_pipelines_is_found() -> None:
     assert "other loops" in found.findings[0].problem.kind
 
 
-def test_a_result_that_computes_something_else_is_found() -> None:
-    found = []
+def wrong_steps() -> tuple[int, list[Any]]:
+    """A program, and what a compiler would answer whose pipelining of all-reduces is wrong."""
     for number in moving_programs():
         steps = steps_of(number)
-        if steps[0].before != steps[0].after:  # all-reduces move, and are other ones in the end
-            steps[0].after = steps[0].after.replace("f32[] add(", "f32[] multiply(")
-            found.append(judged(number, steps).outcomes["equal"])
-    assert found
-    assert 0 in found
+        if steps[0].before != steps[0].after:
+            wrong = steps[0].after.replace("f32[] add(", "f32[] multiply(")
+            if judged(number, [replaced(steps[0], wrong), *steps[1:]]).outcomes["different"]:
+                return number, [replaced(steps[0], wrong), *steps[1:]]
+    raise AssertionError("no program shows it")
+
+
+def replaced(step: Any, after: str) -> Any:
+    return SimpleNamespace(**{**vars(step), "after": after})
+
+
+def test_a_result_of_xla_that_is_wrong_is_counted() -> None:
+    found = judged(*wrong_steps())
+    assert found.outcomes[WRONG] == found.outcomes["equal"] == 1
+
+
+def test_a_result_of_ours_that_computes_something_else_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number, steps = wrong_steps()
+
+    def turned(*arguments: Any) -> Any:
+        found = compare_with(*arguments)
+        return replace(found, ours=found.theirs, theirs=found.ours)
+
+    monkeypatch.setattr("pipeliner_fuzz_lib.subject.compare_with", turned)
+    found = judged(number, steps)
+    assert found.outcomes["equal"] == found.outcomes[WRONG] == 0
+    assert "different" in found.findings[0].problem.kind
 
 
 @pytest.mark.parametrize("kept", [0, 2])

@@ -36,7 +36,8 @@ _FOR_PARTITIONS = {"dce": "remove_cross_partition_collective_ops=true"}
 """For programs that are compiled as SPMD, where collectives have no side effects in XLA."""
 _INSTANCES = {
     "collective-pipeliner-forward": (
-        "collective-pipeliner{should_process=[reduce-scatter],unique_channel_id=true}"
+        "collective-pipeliner"
+        "{should_process=[reduce-scatter],unique_channel_id=true,trip_analysis=xla}"
     ),
 }
 """Names that XLA gives to instances of a pass of ours, under the flags it has by default."""

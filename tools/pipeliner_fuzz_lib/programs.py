@@ -74,13 +74,15 @@ def program(seed: int, number: int) -> str:
 
 
 def _nest(entry: Body, values: list[str], stored: int) -> list[str]:
-    """A loop of two or three trips around the loop."""
+    """A loop of two or three trips around the loop, that perhaps moves slices itself."""
     return _while(entry, values, entry.writer.dice.randint(2, 3), 0, 1, stored, is_outer=True)
 
 
 def _loop(outer: Body, values: list[str], stored: int) -> list[str]:
     dice = outer.writer.dice
     first, step = dice.choice(((0, 1), (0, 1), (0, 1), (1, 1), (0, 2), (-1, 1)))
+    if dice.random() < 0.15:
+        first, step = outer.trips - 1, -1
     return _while(outer, values, outer.trips, first, step, stored, is_outer=False)
 
 
@@ -108,20 +110,18 @@ def _while(
     ]
     counter, arrays = parts[0], parts[1:]
     if is_outer:
+        if body.chance(0.3):
+            _step(body, counter, arrays, stored, first)
         arrays = _loop(body, arrays, stored)
+        if body.chance(0.3):
+            _step(body, counter, arrays, stored, first)
     else:
         for _ in range(writer.dice.randint(1, 3)):
             _step(body, counter, arrays, stored, first)
     more = body.add("s32[]", f"add({counter}, {body.constant(step, 's32')})")
     body.lines.append(f"  ROOT o{number} = {state} tuple({', '.join([more, *arrays])})")
-    bound = first + step * trips
     writer.computations.append(f"body{number} {{\n" + "\n".join(body.lines) + "\n}\n")
-    writer.computations.append(
-        f"cond{number} {{\n  c{number} = {state} parameter(0)\n"
-        f"  i{number} = s32[] get-tuple-element(c{number}), index=0\n"
-        f"  n{number} = s32[] constant({bound})\n"
-        f"  ROOT l{number} = pred[] compare(i{number}, n{number}), direction=LT\n}}\n"
-    )
+    writer.computations.append(_condition(writer, number, state, first + step * trips, step))
     init = outer.add(state, f"tuple({', '.join([outer.constant(first, 's32'), *values])})")
     loop = outer.add(state, f"while({init}), condition=cond{number}, body=body{number}")
     return [
@@ -130,13 +130,35 @@ def _while(
     ]
 
 
+def _condition(writer: Writer, number: int, state: str, bound: int, step: int) -> str:
+    """The condition of a loop whose counter ends at `bound`, written in one of several ways."""
+    way = writer.dice.choice(("plain", "plain", "plain", "inclusive", "turned", "unequal"))
+    operands = f"i{number}, n{number}"
+    direction = "LT" if step > 0 else "GT"
+    if way == "inclusive":
+        bound -= 1 if step > 0 else -1
+        direction = "LE" if step > 0 else "GE"
+    elif way == "turned":
+        operands, direction = f"n{number}, i{number}", "GT" if step > 0 else "LT"
+    elif way == "unequal":
+        direction = "NE"
+    return (
+        f"cond{number} {{\n  c{number} = {state} parameter(0)\n"
+        f"  i{number} = s32[] get-tuple-element(c{number}), index=0\n"
+        f"  n{number} = s32[] constant({bound})\n"
+        f"  ROOT l{number} = pred[] compare({operands}), direction={direction}\n}}\n"
+    )
+
+
 def _step(body: Body, counter: str, arrays: list[str], stored: int, first: int) -> None:
     """Read a slice, compute, exchange, compute, and store the result: most often in its place."""
     array = f"f32[{body.trips},{ROWS},{COLUMNS}]"
     zero = body.constant(0, "s32")
     at = counter
-    if first or body.chance(0.15):
+    if first in (-1, 1) or body.chance(0.15):
         at = body.add("s32[]", f"subtract({counter}, {body.constant(first, 's32')})")
+    elif body.chance(0.1):
+        at = body.add("s32[]", f"subtract({body.constant(body.trips - 1, 's32')}, {counter})")
     source = body.writer.dice.randrange(len(arrays))
     target = body.writer.dice.randrange(stored)
     read = body.add(
@@ -149,6 +171,9 @@ def _step(body: Body, counter: str, arrays: list[str], stored: int, first: int) 
     if body.chance(0.2):
         value = _exchanged(body, value)
     value = _formatted(body, value)
+    if body.chance(0.05):
+        effect = 'custom_call_target="observe", custom_call_has_side_effect=true'
+        body.add("f32[]", f"custom-call({value}), {effect}")
     if body.chance(0.1):
         at = zero
     part = body.add(f"f32[1,{ROWS},{COLUMNS}]", f"reshape({value})")

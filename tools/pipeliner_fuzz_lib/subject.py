@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hloopt.compilers.comparing import Verdict, compare_with
+from hloopt.analysis.fingerprint import LEFT_OUT, fingerprint
+from hloopt.compilers.comparing import Compared, Verdict, compare_with
 from hloopt.compilers.isolation import Run
 from hloopt.diagnostics import HloError
-from hloopt.equivalence import RunSettings
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Module, Opcode
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
@@ -31,6 +32,10 @@ _OURS = (
 )
 """The instances in the order in which XLA:GPU runs them under these flags, and our options."""
 _SETTINGS = RunSettings(seeds=2)
+CHANNELS = "equal up to names and channels"
+WRONG = "wrong in XLA alone"
+_CHANNELS = LEFT_OUT | {"channels"}
+"""XLA gives new channels to all that it copies, which backward is the whole body."""
 
 
 @dataclass
@@ -89,7 +94,10 @@ class _Examined:
 
 
 def _examined(run: Run, direction: str, opcode: str) -> _Examined:
-    passes = f"collective-pipeliner{{pipelining_direction={direction},should_process=[{opcode}]}}"
+    passes = (
+        f"collective-pipeliner{{pipelining_direction={direction},should_process=[{opcode}],"
+        "unique_channel_id=true,trip_analysis=xla}"
+    )
     try:
         found = compare_with(run, parse_passes(passes, find_pipeline), _SETTINGS)
     except HloError as error:
@@ -99,13 +107,24 @@ def _examined(run: Run, direction: str, opcode: str) -> _Examined:
     result = _Examined(Counter(), len(theirs))
     if run.is_changed or found.is_changed:
         result.outcomes = Counter({"runs": 1, str(found.verdict): 1})
+        ours_and_theirs = (fingerprint(m, ignored=_CHANNELS) for m in (found.ours, found.theirs))
+        result.outcomes[CHANNELS] += len({*ours_and_theirs}) == 1
     if theirs != ours:
         result.problem = "other loops"
         result.details = f"XLA: {sorted(theirs)}, ours: {sorted(ours)}"
+    elif found.verdict is Verdict.DIFFERENT and _is_wrong_in_xla(before, found):
+        result.outcomes[WRONG] += 1
     elif found.verdict in (Verdict.DIFFERENT, Verdict.UNKNOWN):
         result.problem = str(found.verdict)
         result.details = f"{found.reason}\n{print_module(found.ours)}"
     return result
+
+
+def _is_wrong_in_xla(before: Module, found: Compared) -> bool:
+    """Whether XLA's result computes something else than the program, and ours the same."""
+    reference = Reference(before, _SETTINGS)
+    theirs = reference.compare(found.theirs)
+    return reference.compare(found.ours) is None and theirs is not None and theirs.is_decided
 
 
 def _pipelined(before: Module, after: Module) -> Counter[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hloopt.analysis.loops.induction import initial_value
-from hloopt.analysis.loops.trip_count import loop_trips
+from hloopt.analysis.loops.trip_count import LoopTrips, loop_trips
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -32,6 +32,8 @@ class CountedLoop:
     """The step that every trip adds to it."""
     trips: int
     """At least two."""
+    as_xla: bool = False
+    """Whether values are followed only where XLA's pass follows them."""
 
     @property
     def caller(self) -> Computation:
@@ -119,8 +121,9 @@ def _give_shape(holder: Instruction, shape: Shape) -> None:
 _ABOUT_THE_STATE = frozenset(("backend_config", "origin", "parameter_replication", "sharding"))
 
 
-def counted_loop(loop: Instruction) -> CountedLoop:
-    """The loop, with what is proved of it. Raises NotPipelined.
+def counted_loop(loop: Instruction, *, as_xla: bool = False) -> CountedLoop:
+    """The loop, with what is proved of it. Raises NotPipelined, with `as_xla` also for loops whose
+    trips XLA's pass does not count.
 
     O(condition + users of the state and of the result + what makes the counter).
     """
@@ -150,4 +153,22 @@ def counted_loop(loop: Instruction) -> CountedLoop:
     start = None if variable is None else initial_value(loop, variable.index)
     if variable is None or start is None or trips.last is None:
         raise NotPipelined(f"{place} has no counter that goes from constant to constant")
-    return CountedLoop(loop, variable.index, start, variable.step, trips.computed)
+    if as_xla and (reason := _why_not_in_xla(trips, trips.computed, variable.step)):
+        raise NotPipelined(f"{place} {reason} (trip_analysis=xla)")
+    return CountedLoop(loop, variable.index, start, variable.step, trips.computed, as_xla)
+
+
+def _why_not_in_xla(trips: LoopTrips, count: int, step: int) -> str:
+    """The reason why XLA's pass leaves a loop alone; empty where it takes it."""
+    compared = trips.comparison
+    if compared is None or compared.offset or compared.direction not in _DIRECTIONS[step > 0]:
+        return "compares its counter in a way that XLA's pass does not know"
+    is_inclusive = compared.direction in ("LE", "GE")
+    # Asked of the compiler: of `<=` it does not count the trip that ends at the limit.
+    if count == 2 and is_inclusive and trips.last == (compared.limit or 0) + step:
+        return "makes one trip by XLA's count, two are needed"
+    return ""
+
+
+_DIRECTIONS = {True: ("LT", "LE"), False: ("GT", "GE")}
+"""Directions of comparisons, by whether the counter goes up."""

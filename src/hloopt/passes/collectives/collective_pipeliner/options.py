@@ -35,6 +35,7 @@ OPTION_GROUPS = {
         "pipelining_direction",
         "should_process",
         "only_marked",
+        "trip_analysis",
         "acceptable_formatting",
         "max_pipelining_per_loop",
     ),
@@ -85,6 +86,10 @@ class PipelinerOptions(PassOptions):
     only_marked: bool = option(
         False, "of these, only instructions with the frontend attribute is_pipelineable"
     )
+    trip_analysis: Literal["proved", "xla"] = option(
+        "proved", "proved: all loops whose trips are proved; xla: of these, those that XLA's pass "
+        "takes: no counter compared with !=, none that goes down to an index by sums"
+    )  # fmt: skip
     acceptable_formatting: tuple[Opcode, ...] | Predicate | None = option(
         None, "what may stand between the instruction and its store; null: all that can be moved"
     )

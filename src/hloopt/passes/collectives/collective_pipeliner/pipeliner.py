@@ -48,11 +48,12 @@ class CollectivePipeliner(ModulePass):
     operands of all trips, and to run the collective once on the stack, after the loop.
 
     A loop is left alone unless its counter and its trip count, two at least, are proved from its
-    text; `known_trip_count` is not believed. Remarks say of each collective in a loop what became
-    of it, or which condition failed; with `should_process`, of what it picks. Bodies are changed
-    in place: what is not moved keeps its name. A changed loop stands last in its computation, and
-    its body in the module, where XLA puts the new ones that it makes. The defaults are the settings
-    of XLA:GPU.
+    text; `known_trip_count` is not believed. With `trip_analysis=xla` it is also left alone where
+    XLA's pass does not count the trips, or does not follow the index of a store. Remarks say of
+    each collective in a loop what became of it, or which condition failed; with `should_process`,
+    of what it picks. Bodies are changed in place: what is not moved keeps its name. A changed loop
+    stands last in its computation, and its body in the module, where XLA puts the new ones that it
+    makes. The defaults are the settings of XLA:GPU.
 
     Where XLA's pass is unsafe, this one is not. The trips of `<=` and `>=` loops are counted right.
     What is stored in a buffer that becomes another element of the state stays, as does what a
@@ -210,7 +211,7 @@ class _Pipelining:
     def _plan_for(self, instruction: Instruction, candidates: list[Instruction]) -> _Plan | None:
         """The plan for a loop; None, with the reasons noted, where nothing is moved."""
         try:
-            loop = counted_loop(instruction)
+            loop = counted_loop(instruction, as_xla=self._options.trip_analysis == "xla")
         except NotPipelined as reason:
             self._missed.update(dict.fromkeys(candidates, str(reason)))
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hloopt.analysis.loops.expressions import constant_value
@@ -18,6 +19,7 @@ _MOST_STEPS = 256
 _ARITHMETIC = frozenset(
     (Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.NEGATE, Opcode.COMPARE, Opcode.SELECT)
 )
+_SUMS = (Opcode.ADD, Opcode.SUBTRACT)
 
 
 class Progression(NamedTuple):
@@ -109,6 +111,8 @@ class Progressions:
 
     def _computed(self, value: Instruction) -> Progression | None:
         operands = [self._known[operand] for operand in value.operands]
+        if self._is_unknown_to_xla(value.opcode, operands):
+            return None
         match value.opcode, operands:
             case Opcode.ADD, [Progression() as a, Progression() as b]:
                 return Progression(a.first + b.first, a.step + b.step)
@@ -123,6 +127,11 @@ class Progressions:
             case Opcode.SELECT, [Progression(first, 0), on_true, on_false]:
                 return on_true if first else on_false
         return None
+
+    def _is_unknown_to_xla(self, opcode: Opcode, operands: Sequence[Progression | None]) -> bool:
+        """Whether `as_xla` gives up: sums of a counter that goes down, as the compiler answered."""
+        goes_down = self._loop.as_xla and self._loop.step < 0
+        return goes_down and opcode in _SUMS and any(each and each.step for each in operands)
 
     def _compared(self, direction: str, a: Progression, b: Progression) -> Progression | None:
         """1 or 0 where the comparison comes out the same in all trips."""
