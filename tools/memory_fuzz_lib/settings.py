@@ -20,7 +20,7 @@ class Setting(NamedTuple):
         return [f"--{name}={value}" for name, value in self.flags.items()]
 
     def memory(self) -> GpuMemoryFlags:
-        """Those among them that decide which memory buffers lie in."""
+        """The flags that decide which memory buffers lie in."""
         known = GpuMemoryFlags.__dataclass_fields__
         return GpuMemoryFlags.on(name for name in self.flags if name in known)
 

@@ -17,6 +17,7 @@ from memory_lib.final_texts import Compiler
 from memory_lib.gpu import FINAL, GpuResult, compare_gpu
 from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
+from sweep_lib.tables import share_table
 
 _SEVERAL = re.compile(r" = \([^\n]*?\) fusion\(")
 _COMMON = ("programs", "equal", "offsets", "equal offsets")
@@ -89,21 +90,9 @@ def _finding(number: int, found: GpuResult, text: str, *, is_equal: bool) -> Fin
 
 def outcome_table(outcomes: Counter[str]) -> str:
     """The share of programs with equal sizes by what programs have, and the kinds that differ."""
-    scenes = sorted(
-        {key.partition(": ")[0] for key in outcomes if ": " in key},
-        key=lambda scene: (not scene.startswith("setting "), scene),
-    )
-    lines = [
-        "| programs with | programs | equal sizes | share | offsets | equal offsets |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for scene in [*scenes, ""]:
-        prefix = f"{scene}: " if scene else ""
-        total, equal, offsets, right = (outcomes[prefix + what] for what in _COMMON)
-        share = equal / total if total else 1.0
-        name = scene or "**all**"
-        lines.append(f"| {name} | {total:,} | {equal:,} | {share:.2%} | {offsets:,} | {right:,} |")
+    more = {"offsets": "offsets", "equal offsets": "equal offsets"}
     kinds = [
         f"{outcomes[f'other {kind.value}']:,} of {kind.value} memory" for kind in AllocationKind
     ]
-    return "\n".join([*lines, "", f"programs with other sizes: {', '.join(kinds)}"])
+    table = share_table(outcomes, "programs", "equal", more)
+    return f"{table}\n\nprograms with other sizes: {', '.join(kinds)}"

@@ -16,6 +16,7 @@ from schedule_fuzz_lib.reduction import reduced
 from schedule_fuzz_lib.settings import SETTINGS, Setting
 from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
+from sweep_lib.tables import share_table
 
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?([\w.-]+_\d+) = ", re.M)
 _COMMON = ("computations", "equal", "chains", "equal chains")
@@ -117,18 +118,5 @@ def setting_of(number: int) -> Setting:
 
 def outcome_table(outcomes: Counter[str]) -> str:
     """The share of equal orders by setting and by what programs have."""
-    scenes = sorted(
-        {key.rpartition(": ")[0] for key in outcomes if key.endswith(": computations")},
-        key=lambda scene: (not scene.startswith("setting "), scene),
-    )
-    lines = [
-        "| programs with | computations | equal orders | share | after our own order for memory |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    for scene in [*scenes, ""]:
-        prefix = f"{scene}: " if scene else ""
-        total, equal, _, chains = (outcomes[prefix + what] for what in _COMMON)
-        share = equal / total if total else 1.0
-        name = scene or "**all**"
-        lines.append(f"| {name} | {total:,} | {equal:,} | {share:.2%} | {chains:,} |")
-    return "\n".join(lines)
+    more = {"after our own order for memory": "equal chains"}
+    return share_table(outcomes, "computations", "equal", more)

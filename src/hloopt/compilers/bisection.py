@@ -193,8 +193,12 @@ class Compared(NamedTuple):
     """The time limit of all comparisons, and of those of the pass alone."""
 
     def settings(self) -> RunSettings:
-        """With a time limit that begins now."""
-        return RunSettings(seeds=self.seeds, deadline=Deadline(self.seconds))
+        """With a time limit that begins now; special values only where they decide anything."""
+        return RunSettings(
+            seeds=self.seeds,
+            specials=self.preserves in ("bits", "rounding"),
+            deadline=Deadline(self.seconds),
+        )
 
 
 class Alone(NamedTuple):

@@ -32,6 +32,7 @@ from hloopt.compilers.programs import Program
 
 FLAGS = "flags.txt"
 """The file of a compile with the flags that XLA got."""
+_LOG = "log.txt"
 _PER_HOST = 8
 REPORTS = "*-memory-usage-report.txt"
 """The name of the report on memory, the last file that is written before code is generated."""
@@ -120,7 +121,7 @@ def compile_program(
     that it does not know, and CompilerFailure where the compiler refuses the program, dies, or runs
     out of time.
     """
-    dumps, log, answer = folder / "dumps", folder / "log.txt", folder / "answer.json"
+    dumps, log, answer = folder / "dumps", folder / _LOG, folder / "answer.json"
     dumps.mkdir(parents=True)
     flags = _flags(program, compiler, dumps, settings)
     (folder / FLAGS).write_text(flags.text(), encoding="utf-8")
@@ -139,12 +140,12 @@ def compile_program(
             return Compiled(dumps, log, ok["memory"], ok["seconds"], *own)
         if ending.answer is None and not ending.is_late and is_enough():
             return Compiled(dumps, log, None, None, *own)
-        text = log.read_text(encoding="utf-8", errors="replace")
-        fewer = without_unknown_field(compiler.description, text)
+        lines = read_log(folder)
+        fewer = without_unknown_field(compiler.description, "\n".join(lines))
         if fewer is None:
             library = library_of(compiler.plugin)
             attempt = Attempt(program, settings.flags, settings.seconds, library)
-            raise explain(ending, text.splitlines(), attempt)
+            raise explain(ending, lines, attempt)
         compiler = compiler._replace(description=fewer[0])
         left_out.append(fewer[1])
 
@@ -160,6 +161,11 @@ def _flags(program: Program, compiler: Compiler, dumps: Path, settings: Settings
     if program.is_partitioned and "xla_enable_hlo_passes_only" not in flags:
         flags.append("xla_disable_hlo_passes", "spmd-partitioner")
     return flags
+
+
+def read_log(folder: Path) -> list[str]:
+    """The lines that a compile in a folder logged."""
+    return (folder / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _write_job(program: Program, compiler: Compiler, folder: Path) -> Path:

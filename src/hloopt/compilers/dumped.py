@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from hloopt.compilers.compiling import Compiler, Settings, compile_program
+from hloopt.compilers.compiling import Compiler, Settings, compile_program, read_log
 from hloopt.compilers.debug_options import parse_debug_options
+from hloopt.compilers.failures import UNKNOWN_FLAGS
 from hloopt.compilers.flags import UNKNOWN_FLAG
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError, counted
 from hloopt.dumps.chain import choose
 from hloopt.dumps.folder import Compilation, scan
 from hloopt.dumps.names import Phase
-from hloopt.patterns import pattern
 
 RESULTS_FLAG = "xla_gpu_load_autotune_results_from"
 _FLAGS, _DESCRIPTION, _RESULTS = (
@@ -34,7 +34,6 @@ _FLAGS, _DESCRIPTION, _RESULTS = (
 )
 _CPU = "cpu_after_optimizations"
 _RESULT = re.compile(r"^\s*results\s*:?\s*\{", re.M)
-_UNKNOWN = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
 _PROBE = "xla_hloopt_asks_what_is_unknown"
 """A flag of no XLA: with it XLA reads all flags, and ends before it compiles."""
 _OF_A_DEVICE = ("xla_gpu_autotune_level", "xla_gpu_require_complete_aot_autotune_results")
@@ -220,8 +219,7 @@ def _unknown(
     except HloError as error:
         if error.code != UNKNOWN_FLAG:
             raise
-    lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-    found = next(filter(None, map(_UNKNOWN.match, lines)), None)
+    found = next(filter(None, map(UNKNOWN_FLAGS.match, read_log(folder))), None)
     if found is None:
         return None
     return {flag.removeprefix("--").partition("=")[0] for flag in found["flags"].split()}

@@ -16,7 +16,8 @@ from hloopt.diagnostics import HloError, PassFailure, did_you_mean
 from hloopt.patterns import pattern
 
 _FATAL = pattern(r"F\d{4} \S+ +\d+ \S+\] (?P<message>.*)")
-_UNKNOWN_FLAG = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
+UNKNOWN_FLAGS = pattern(r".*Unknown flags? in XLA_FLAGS: (?P<flags>.*)")
+"""The line of a log that names the flags which XLA does not know."""
 _WRONG_VALUE = pattern(r".*Couldn't interpret value (?P<value>.*) for flag (?P<flag>\w+)")
 _UNKNOWN_OPTION = pattern(r".*\bxla: Unknown command line argument '(?P<option>[^']*)'")
 _NO_DESCRIPTION = pattern(r".*Error parsing text-format .*GpuTargetConfigProto: (?P<why>.*)")
@@ -31,7 +32,7 @@ class Attempt(NamedTuple):
 
     program: Program
     flags: Sequence[str]
-    """Those of the user."""
+    """XLA's flags that the user gave."""
     seconds: float | None
     """The time limit."""
     library: str
@@ -82,7 +83,7 @@ def _found(wanted: re.Pattern[str], lines: Sequence[str]) -> re.Match[str] | Non
 def _wrong_flag(lines: list[str], attempt: Attempt) -> HloError | None:
     """The error where XLA ended because of a flag."""
     help: str | None = None
-    if unknown := _found(_UNKNOWN_FLAG, lines):
+    if unknown := _found(UNKNOWN_FLAGS, lines):
         flags = unknown["flags"].replace("--", "")
         near = did_you_mean(re.split(r"[=\s]", flags)[0], flags_in(attempt.library))
         message = f"this XLA does not know {flags}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hloopt.compilers.compiling import Compiler, Settings, compile_program
+from hloopt.compilers.compiling import Compiler, Settings, compile_program, read_log
 from hloopt.compilers.failures import CompilerFailure, CompilerTooSlow
 from hloopt.compilers.flags import Flags
 from hloopt.compilers.log import last_pass, passes_of
@@ -70,7 +70,7 @@ def isolate_together(
             help=_where_listed(compiler.target),
             code=NO_PASS,
         )
-    if last_pass(_log(folder / "alone")) == name:
+    if last_pass(read_log(folder / "alone")) == name:
         failure.help = "passes that it needs before it are switched off"
         raise failure
     raise HloError(
@@ -117,7 +117,7 @@ def pipelines_of(
         compile_program(program, compiler, folder, replace(settings, until_buffers=True))
     except CompilerFailure as error:
         failure = error
-    parts = passes_of(_log(folder))
+    parts = passes_of(read_log(folder))
     is_enough = bool(until) and all(_as_written(name, parts) in parts for name in until)
     if failure is None or (is_enough and not isinstance(failure, CompilerTooSlow)):
         return parts
@@ -150,10 +150,6 @@ def _where_listed(target: str) -> str:
         f"`hloopt xla passes FILE --target {target} --all` lists the passes that run on a program, "
         "docs/xla_isolation.md those that run alone"
     )
-
-
-def _log(folder: Path) -> list[str]:
-    return (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _with_parts(name: str, parts: Mapping[str, set[str]]) -> set[str]:

@@ -90,7 +90,9 @@ class MemoryAnalysis:
 
     def report(self) -> MemoryReport:
         """Sizes, allocations, memory over time and what is alive at the peak."""
-        statistics = statistics_of(self.assignment, self.space)
+        spaces = self._spaces()
+        own = [use.statistics for use in spaces if use.number == self.space]
+        statistics = own[0] if own else statistics_of(self.assignment, self.space)
         return MemoryReport(
             module=self.flow.module.name,
             backend=self.assignment.backend.name,
@@ -103,7 +105,7 @@ class MemoryAnalysis:
             peak_instruction=self._peak_instruction() if statistics.peak_memory else None,
             live_at_peak=self._live_at_peak(),
             timeline=self._timeline(statistics.peak_without_temporaries),
-            spaces=self._spaces(),
+            spaces=spaces,
             apart=self.assignment.backend.apart,
             assumptions=self._assumptions(),
         )

@@ -92,7 +92,7 @@ class MemoryReport:
     spaces: list[SpaceUse] = field(default_factory=list)
     """All memory spaces in which anything lies, main memory first."""
     apart: frozenset[int] = frozenset()
-    """Those that do not count in main memory."""
+    """The numbers of memory spaces that do not count in main memory."""
     assumptions: list[str] = field(default_factory=list)
     """The assumptions behind the numbers, one sentence each."""
     notices: list[str] = field(default_factory=list)

@@ -6,8 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,16 +84,8 @@ def cpu() -> list[str]:
 def plant(monkeypatch: pytest.MonkeyPatch, pass_name: str) -> None:
     """Let what XLA dumps from the first change of a pass on have cosine in place of tanh."""
 
-    def run_and_change(
-        module: str,
-        job: Path,
-        answer: Path,
-        log: Path,
-        environment: Mapping[str, str],
-        seconds: float | None,
-        is_enough: Callable[[], bool],
-    ) -> Ending:
-        ending = run_child(module, job, answer, log, environment, seconds, is_enough)
+    def run_and_change(module: str, job: Path, answer: Path, *rest: Any) -> Ending:
+        ending = run_child(module, job, answer, *rest)
         is_wrong = False
         for path in sorted((answer.parent / "dumps").glob("*.txt")):
             is_wrong |= f".after_{pass_name}." in path.name

@@ -117,7 +117,7 @@ def test_each_memory_space_may_have_a_limit(loop: str, capsys: pytest.CaptureFix
     assert main(["memory", loop, "--limit", "VMEM=255KiB", "--limit", "1GiB"]) == 1
     assert "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem. Used" in shown(capsys)
     assert main(["memory", loop, "--limit", "host=1B"]) == 0  # nothing is there
-    capsys.readouterr()
+    assert "fits into host: 0 B of 1 B" in shown(capsys)
     found = model(capsys, loop, *limits)["fits"]
     assert [(fit["space"], fit["needed"], fit["fits"]) for fit in found[1:]] == [
         (1, 2 * SIZE, True)

@@ -47,11 +47,9 @@ class _KeptOrder:
 
     def _begin(self) -> None:
         """Place what was there before fusions: by clones, numbers and callees."""
-        old = [c for c in self.kept if not c.is_asynchronous]
+        old = dict.fromkeys(c for c in self.kept if not c.is_asynchronous)
         open_callees = {
-            c: {callee for i in c.instructions for callee in i.called if callee in self.kept}
-            - {callee for callee in self.kept if callee.is_asynchronous}
-            for c in old
+            c: {callee for i in c.instructions for callee in i.called if callee in old} for c in old
         }
         ready = [self._key(c) for c in old if not open_callees[c]]
         by_text = list(self.text)

@@ -97,8 +97,8 @@ def _bisected(file: str, options: dict[str, Any]) -> Bisected:
 
 
 def _commands(bisected: Bisected, options: dict[str, Any]) -> list[list[str]]:
-    """The two texts that show the difference: those of the pass alone if that does, else of the
-    chain."""
+    """The command lines that show the difference: the pass alone and a comparison if that does,
+    else a comparison of the two modules."""
     from hloopt.compilers.bisection import Verdict
     from hloopt.compilers.flags import with_large_constants
 

@@ -64,7 +64,7 @@ class MemoryFindings:
         with collector_paused():
             prepared, analysis, report = _measure(module, backend, space)
         limits = tuple(limits)
-        fits = () if report.doubts else tuple(_fit(report, limit) for limit in limits)
+        fits = () if report.doubts else tuple(_fit(analysis, report, limit) for limit in limits)
         found = cls(prepared, analysis, report, limits, fits, None, None)
         if wants_advice is None:
             wants_advice = found.fit is not None and not found.fit.fits
@@ -157,13 +157,10 @@ def _measure(
     return prepared, analysis, report
 
 
-def _fit(report: MemoryReport, limit: MemoryLimit) -> Fit:
-    uses = {use.number: use for use in report.spaces}
-    use = uses.get(limit.space)
-    if use is None:
-        return Fit(0, limit)
-    name = use.name.lower() if limit.space else "default"
-    return Fit(needed_bytes(use.statistics), limit, name)
+def _fit(analysis: MemoryAnalysis, report: MemoryReport, limit: MemoryLimit) -> Fit:
+    backend, space = analysis.assignment.backend, limit.space
+    needed = sum(needed_bytes(use.statistics) for use in report.spaces if use.number == space)
+    return Fit(needed, limit, backend.space_name(space).lower() if space else "default")
 
 
 def fit_to_json(fit: Fit) -> dict[str, Any]:
