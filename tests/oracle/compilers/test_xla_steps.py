@@ -177,7 +177,7 @@ def test_bisect_names_the_step(step: str, capsys: Capture) -> None:
     ("options", "code", "message"),
     [
         ('stage=spmd,flags=["xla_nonsense=1"]', 2, "error[HLO020]: this XLA does not know"),
-        ("stage=spmd,timeout=0.2s", 3, "error[HLO704]: pass 'xla-stage' failed: XLA did not end"),
+        ("stage=spmd,timeout=5ms", 3, "error[HLO704]: pass 'xla-stage' failed: XLA did not end"),
     ],
 )
 def test_failures_of_the_real_compiler(
