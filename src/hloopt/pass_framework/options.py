@@ -44,7 +44,7 @@ class OptionInfo(NamedTuple):
         """The default for people; empty where it stands for nothing."""
         if isinstance(self.default, bool):
             return str(self.default).lower()
-        return "" if self.default in (None, ()) else str(self.default)
+        return "" if self.default in (None, (), {}) else str(self.default)
 
     @property
     def nested(self) -> list[OptionInfo]:
@@ -52,8 +52,8 @@ class OptionInfo(NamedTuple):
         return [
             info._replace(name=f"{self.name}.{info.name}")
             for kind in alternatives(self.type)
-            if _is_options(kind)
-            for info in infos_of(kind)
+            if _is_options(_element(kind))
+            for info in infos_of(_element(kind))
         ]
 
     @property
@@ -84,6 +84,8 @@ def infos_of(options: type[PassOptions]) -> list[OptionInfo]:
 
 def _default(field: Field[Any]) -> object:
     """The default of an option. Raises TypeError for one without: options can be left out."""
+    if isinstance(field.default, PassOptions):
+        return {}  # all of their defaults
     if field.default is not MISSING:
         return field.default
     if field.default_factory is not MISSING:
@@ -133,7 +135,10 @@ def _convert(info: OptionInfo, value: object, given: str) -> object:
                 return kind(**read_options(kind, value, f"option '{given}'"))
             except OptionError as error:
                 raise OptionError(error.message, given, help=error.help) from None
-        accepted, result = _try(kind, value)
+        try:
+            accepted, result = _try(kind, value)
+        except OptionError as error:  # of options in a list
+            raise OptionError(error.message, given, help=error.help) from None
         if accepted:
             return result
     raise OptionError(
@@ -153,6 +158,8 @@ def value_text(value: object) -> str:
 
 def _try(kind: Any, value: object) -> tuple[bool, object]:
     """Whether `value` can be a `kind`, and what it then is."""
+    if kind is object:
+        return True, value
     if kind is types.NoneType:
         return value is None or value in ("null", "none"), None
     if kind is bool:
@@ -171,13 +178,28 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return isinstance(value, str), value
     if get_origin(kind) is Literal:
         return value in get_args(kind), value
+    if _is_options(kind):
+        return _try_options(kind, value)
+    if len(alternatives(kind)) > 1:
+        tries = (_try(choice, value) for choice in alternatives(kind))
+        return next((found for found in tries if found[0]), _NO)
     if get_origin(kind) is tuple:
         return _try_list(get_args(kind)[0], value)
-    if get_origin(kind) is Mapping:
+    if get_origin(kind) in (Mapping, dict):
         return _try_mapping(kind, value)
     if get_origin(kind) is Callable:
         return callable(value), value
-    return False, None
+    return _NO
+
+
+_NO = False, None
+
+
+def _try_options(kind: Any, value: object) -> tuple[bool, object]:
+    """Options within a list. Raises OptionError for one that they do not have."""
+    if not isinstance(value, Mapping):
+        return isinstance(value, kind), value
+    return True, kind(**read_options(kind, value, "an entry"))
 
 
 def _try_bool(value: object) -> tuple[bool, object]:
@@ -239,6 +261,11 @@ def _plain(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
+def _element(kind: Any) -> Any:
+    """The type of the elements of a list; else the type."""
+    return get_args(kind)[0] if get_origin(kind) is tuple else kind
+
+
 def _is_options(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, PassOptions)
 
@@ -272,7 +299,7 @@ def _near(kind: Any, value: object) -> str | None:
 
 def _type_text(kind: Any) -> str:
     names = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
-    names |= {Seconds: "a time such as 30s", Share: "a share such as 5%"}
+    names |= {Seconds: "a time such as 30s", Share: "a share such as 5%", object: "data"}
     if kind in names:
         return names[kind]
     if get_origin(kind) is Annotated:
@@ -285,12 +312,27 @@ def _type_text(kind: Any) -> str:
         return "options"
     if get_origin(kind) is Literal:
         return " | ".join(f'"{choice}"' for choice in get_args(kind))
+    if get_origin(kind) is tuple and _is_options(get_args(kind)[0]):
+        return "a list of options"
+    if len(alternatives(kind)) > 1:
+        return " or ".join(map(_type_text, alternatives(kind)))
     if get_origin(kind) is tuple:
-        return f"a list of {_type_text(get_args(kind)[0]).removeprefix('a ').removeprefix('an ')}s"
-    if get_origin(kind) is Mapping:
+        return f"a list of {_plural(get_args(kind)[0])}"
+    if get_origin(kind) in (Mapping, dict):
         key, element = map(_type_text, get_args(kind))
         return f"{element} for each {key.removeprefix('a ').removeprefix('an ')} in braces"
     return "a Python function"
+
+
+def _plural(kind: Any) -> str:
+    """The name of several values of a type: `strings`, `lists of integers`."""
+    if len(alternatives(kind)) > 1:
+        return " or ".join(map(_plural, alternatives(kind)))
+    if get_origin(kind) is tuple:
+        return f"lists of {_plural(get_args(kind)[0])}"
+    if get_origin(kind) in (Mapping, dict):
+        return "tables in braces"
+    return f"{_type_text(kind).removeprefix('a ').removeprefix('an ')}s"
 
 
 def options_schema(infos: Iterable[OptionInfo]) -> dict[str, object]:
@@ -311,13 +353,17 @@ def option_schema(info: OptionInfo) -> dict[str, object]:
 
 
 def _schema(kind: Any) -> dict[str, object]:
+    if kind is object:
+        return {}
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if kind is Opcode:
         return {"enum": list(OPCODES)}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
-    if get_origin(kind) is Mapping:
+    if len(alternatives(kind)) > 1:
+        return {"anyOf": [_schema(choice) for choice in alternatives(kind)]}
+    if get_origin(kind) in (Mapping, dict):
         key, element = map(_schema, get_args(kind))
         return {"type": "object", "propertyNames": key, "additionalProperties": element}
     if _plain(kind) is int:
