@@ -38,7 +38,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("files",),
     ("analysis",),
     ("cost_models", "equivalence", "memory", "shrink"),
-    ("scheduling",),
+    ("memory_space", "scheduling"),
     ("pass_framework", "simulation"),
     ("passes",),
     ("reports",),
@@ -67,7 +67,7 @@ IR_CORE = frozenset(
 PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
-    ("call_graph", "collectives", "copy_insertion", "precision"),
+    ("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
     ("control_flow",),
 )
 """The families of passes, as RANKS."""

@@ -119,10 +119,11 @@ def _result_bytes(shape: Shape, root: Instruction) -> int:
     """The bytes written of a result: all of it, of an update in place only the update."""
     if root.opcode is Opcode.TUPLE:
         parts = zip(shape.elements, root.operands, strict=True)
-        return sum(_written(element, operand) for element, operand in parts)
-    return _written(shape, root)
+        return sum(written_bytes(element, operand) for element, operand in parts)
+    return written_bytes(shape, root)
 
 
-def _written(shape: Shape, value: Instruction) -> int:
+def written_bytes(shape: Shape, value: Instruction) -> int:
+    """The bytes that a fusion writes of an array whose elements `value` in it is."""
     is_update = value.opcode is Opcode.DYNAMIC_UPDATE_SLICE
     return leaf_bytes(value.operands[1].shape if is_update else shape)

@@ -1,0 +1,1 @@
+"""Addresses of alternate memory that are taken, over time."""

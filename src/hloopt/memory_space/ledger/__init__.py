@@ -1,0 +1,1 @@
+"""Resources that are taken already, and can be given back."""

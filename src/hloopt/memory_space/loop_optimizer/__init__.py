@@ -1,0 +1,1 @@
+"""The memory-bound loop optimizer: plans for loops that stand unrolled in a schedule."""

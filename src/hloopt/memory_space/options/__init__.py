@@ -1,0 +1,1 @@
+"""The options of memory space assignment, and what is read of them."""
