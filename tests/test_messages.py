@@ -15,6 +15,7 @@ ROOMS = {
     "passes/collectives": ("passes/collectives",),
     "passes/control_flow": ("passes/control_flow",),
     "passes/copy_insertion": ("passes/copy_insertion",),
+    "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
     "passes/rewriting": ("passes", "golden/passes"),  # what several families use
     "passes/scheduling": ("passes/scheduling", "scheduling", "golden/schedule"),
@@ -25,6 +26,7 @@ ROOMS = {
     ),
     "verifier": ("verifier", "golden"),
     "memory": ("memory", "golden"),
+    "memory_space": ("memory_space",),
 }
 """Packages whose messages all have a test, and the folders of tests that may expect them.
 

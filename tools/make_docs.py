@@ -156,6 +156,7 @@ _FAMILIES = {
     "async_ops": "Asynchronous operations",
     "copy_insertion": "Copies",
     "precision": "Precision",
+    "memory_space": "Memory space assignment",
     "scheduling": "Scheduling",
     "steps": "Runs of XLA's own compiler",
 }

@@ -21,12 +21,15 @@ KINDS = (
 NEED_A_SCHEDULE = (
     "convert-async-collectives-to-sync",
     "gpu-convert-async-collectives-to-sync",
+    "instruction-hoister",
     "latency-hiding-scheduler",
+    "memory-space-assignment",
     "scheduler-memory-fencing",
     "scheduling-instruction-annotator",
 )
 """Passes that work on the order of instructions."""
 NEED_A_FLAT_CALL_GRAPH = (
+    "memory-space-assignment",
     *("copy-insertion", "remove-unnecessary-copies", "add-special-case-copies"),
 )
 """Passes that refuse computations of control flow with several call sites."""
@@ -159,6 +162,31 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "copy-insertion": [{}, {"use_region_based_live_range_analysis": -1, "alias_info": "gpu"}],
     "remove-unnecessary-copies": [{}],
+    "instruction-hoister": [{}],
+    "memory-space-assignment": [
+        {
+            "max_size_in_bytes": 256,
+            "alignment_in_bytes": 8,
+            "prefetch_interval_picker": {"min_overlap": 1, "max_overlap": 20},
+        },
+        {
+            "max_size_in_bytes": "64KiB",
+            "prefetch_interval_picker": {"kind": "cost-analysis"},
+            "cost_model": {
+                "flops_per_second": 1e9,
+                "default_mem_bandwidth_bytes_per_second": 1e6,
+                "alternate_mem_read_bandwidth_bytes_per_second": 1e7,
+                "alternate_mem_write_bandwidth_bytes_per_second": 1e7,
+            },
+            "sort": {"kind": "memory-boundedness"},
+            "enable_sync_copy_replacement": True,
+            "enable_sync_slice_replacement": True,
+            "async_slices_implemented": True,
+            "max_repacks": 2,
+            "repacker": "best-fit",
+        },
+        {"max_size_in_bytes": 512, "always_spill_to_default_memory": True},
+    ],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
     "while-loop-all-reduce-code-motion": [
@@ -179,6 +207,8 @@ LEAVES_MORE_TO_DO = [
     # The first thing that applies to a loop is done, as in XLA.
     ("simplify-while-loops", {}),
     ("simplify-while-loops", {"simplify_compare_instrs": True}),
+    # What is in alternate memory already has to stay there; the rest is placed around it.
+    *(("memory-space-assignment", options) for options in OPTIONS["memory-space-assignment"]),
     # Operations that moved may let others move.
     *(("conditional-code-motion", options) for options in OPTIONS["conditional-code-motion"]),
     # What is ready first is taken in the order of the list, which the schedule then is.
@@ -214,8 +244,9 @@ MAY_REFUSE = (
     "block-scaling-rewriter",
     *("latency-hiding-scheduler", "legalize-scheduling-annotations"),
     "check-no-data-dependency-in-scheduling-annotations",
+    "memory-space-assignment",
 )
-"""Passes that end with an error where annotations or limits cannot be met, or calls do not fit."""
+"""Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
 """Passes that refuse scans that are not associative."""
 CHANGES_FEW = [

@@ -92,6 +92,7 @@ PASSES = {
     "host-memory-transfer-asyncifier": (
         ".async_ops.host_memory_transfer_asyncifier:HostMemoryTransferAsyncifier"
     ),
+    "instruction-hoister": ".memory_space.instruction_hoister:InstructionHoister",
     "latency-hiding-scheduler": ".scheduling.latency_hiding_scheduler:LatencyHidingScheduler",
     "latency-hiding-scheduler-preparation": (
         ".scheduling.p2p_schedule_preparation:P2PSchedulePreparation"
@@ -99,6 +100,7 @@ PASSES = {
     "legalize-scheduling-annotations": (
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
+    "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",

@@ -1,0 +1,1 @@
+"""Passes that decide in which memory values live."""

@@ -1,0 +1,59 @@
+"""Memory space assignment as a pass."""
+
+from __future__ import annotations
+
+from hloopt.diagnostics import PassRefused, counted
+from hloopt.ir import Module
+from hloopt.memory_space.allocation.planning import plan_memory_spaces
+from hloopt.memory_space.options.options import MemorySpaceOptions
+from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
+from hloopt.passes.memory_space.assignment import apply_plan
+from hloopt.passes.memory_space.option_groups import MEMORY_SPACE_ASSIGNMENT
+from hloopt.passes.memory_space.remarks import report_plan
+from hloopt.passes.memory_space.report import MemorySpaceReport
+
+
+@register(
+    "memory-space-assignment",
+    preserves="bits",
+    xla=XlaPass(
+        "MemorySpaceAssignment",
+        "xla/service/memory_space_assignment/memory_space_assignment.h",
+        compared="tests",
+    ),
+)
+class MemorySpaceAssignment(ModulePass):
+    """Decide which values of a scheduled module live in a small fast memory, and when.
+
+    Values that stay there, prefetches, evictions and their places are found buffer by buffer; what
+    lies in the fast memory gets its memory space in layouts, and asynchronous copies go between the
+    two where the schedule hides them. Near-linear in the module's size.
+    """
+
+    Options = MemorySpaceOptions
+    option_groups = MEMORY_SPACE_ASSIGNMENT
+    options: MemorySpaceOptions
+    report: MemorySpaceReport | None = None
+    """The places found by the last run."""
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        if not module.is_scheduled:
+            raise PassRefused(
+                "memory space assignment needs a schedule",
+                help="run hlo-memory-scheduler before it",
+            )
+        if context.is_at_limit:
+            return False
+        before = module.version
+        plan = plan_memory_spaces(module, self.options)
+        report_plan(plan, self.options, context)
+        self.report = apply_plan(module, plan, self.options)
+        changed = module.version != before
+        if changed:
+            count = len(self.report.chunks)
+            context.apply(
+                module.entry.root,
+                f"{counted(count, 'position')} in memory space "
+                f"{self.options.alternate_memory_space}",
+            )
+        return changed
