@@ -1,0 +1,79 @@
+"""Places in alternate memory that overlap, and equal slices of arrays."""
+
+from __future__ import annotations
+
+import pytest
+from tests.memory_space.test_pass import chain
+
+from hloopt.diagnostics import Defect
+from hloopt.ir.shapes.shape_parser import parse_shape
+from hloopt.memory_space.allocation.slices import Slicer
+from hloopt.memory_space.costs.pickers import InstructionCountPicker
+from hloopt.memory_space.heap.chunks import Chunk, ChunkHeap
+from hloopt.memory_space.options.options import MemorySpaceOptions
+from hloopt.memory_space.options.parts import SlicedPrefetchOptions
+from hloopt.memory_space.program import Program
+from hloopt.text import parse_module
+
+
+@pytest.mark.parametrize(
+    ("offset", "start", "end", "conflict"),
+    [
+        (16, 3, 5, None),  # the next byte
+        (0, 3, 5, None),  # the next time
+        (8, 2, 5, (8, 2)),
+        (0, 0, 9, (0, 0)),
+    ],
+)
+def test_a_conflict_is_an_address_and_a_time(
+    offset: int, start: int, end: int, conflict: tuple[int, int] | None
+) -> None:
+    heap = ChunkHeap(8)
+    heap.take(Chunk(0, 16), 0, 2)
+    heap.take(Chunk(offset, 8), start, end)
+    assert heap.conflict() == conflict
+
+
+def test_one_place_is_no_conflict() -> None:
+    heap, chunk = ChunkHeap(8), Chunk(0, 16)
+    heap.take(chunk, 0, 2)
+    heap.take(chunk, 1, 3)
+    assert heap.conflict() is None
+
+
+def test_verify_finds_two_values_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.memory_space.test_pass import assign
+
+    assign(chain(6), verify=True)
+    monkeypatch.setattr(ChunkHeap, "best_offset", lambda *_: 0)
+    monkeypatch.setattr(ChunkHeap, "is_free", lambda *_: True)
+    assign(chain(6))
+    with pytest.raises(Defect, match="two values lie at byte 0 of alternate memory at time"):
+        assign(chain(6), verify=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "given", "bounds"),
+    [
+        ("f32[8]", 32, {"max_slices": 2, "preferred_slice_size": 16}, [(0, 16), (16, 32)]),
+        (
+            "f32[8]",
+            32,
+            {"max_slices": 3, "preferred_slice_size": 12},
+            [(0, 12), (12, 24), (24, 32)],
+        ),
+        ("f32[8]", 32, {"max_slices": 2, "preferred_slice_size": 12}, []),
+        ("f32[8]", 32, {"max_slices": 2, "preferred_slice_size": 32}, []),
+        ("f32[8]", 32, {"max_slices": 2}, []),
+        ("f32[8]", 64, {"max_slices": 4, "preferred_slice_size": 16}, []),  # padded
+    ],
+)
+def test_equal_slices(
+    shape: str, size: int, given: dict[str, int], bounds: list[tuple[int, int]]
+) -> None:
+    options = MemorySpaceOptions(sliced_prefetch_options=SlicedPrefetchOptions(**given))
+    program = Program.of(parse_module(chain(3)))
+    slicer = Slicer(program, options, InstructionCountPicker(2, 4))
+    slices = slicer.propose(parse_shape(shape), size)
+    assert [one.bounds[0] for one in slices] == bounds
+    assert [one.size for one in slices] == [high - low for low, high in bounds]
