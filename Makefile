@@ -13,9 +13,9 @@ TABLES ?= bfloat16_conversion_folding bfloat16_propagation block_scaling_rewrite
 	call_inliner call_parameter_cleanup call_splitter collective_pipeliner \
 	conditional_code_motion copy_insertion float_normalization \
 	flatten_call_graph fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
-	latency_hiding_scheduler reachability replication_analysis reshape_mover tuple_simplifier \
-	unflatten_call_graph while_loop_all_reduce_code_motion while_loop_simplifier \
-	while_loop_trip_count_annotator shape_inference verifier
+	latency_hiding_scheduler memory_space_assignment reachability replication_analysis \
+	reshape_mover tuple_simplifier unflatten_call_graph while_loop_all_reduce_code_motion \
+	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
@@ -38,7 +38,7 @@ XLA := $(VENV)/.xla
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-19s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-21s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(DEV): pyproject.toml
 	@echo "setting up $(VENV)"
@@ -197,6 +197,11 @@ memory-fuzz: $(DEV) ## buffers of COUNT random programs (1000) beside XLA:GPU's;
 	$(BIN)/python tools/memory_fuzz.py --shared $(HLOOPT_SHARED) \
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),1000)
+
+.PHONY: memory-space-validity
+memory-space-validity: $(DEV) ## COUNT random programs (500), benchmarks: places in VMEM
+	$(BIN)/python tools/memory_space_validity.py --shared $(HLOOPT_SHARED)
+	$(BIN)/python tools/memory_space_validity.py --seed $(SEED) --random $(or $(COUNT),500)
 
 .PHONY: pipeliner-fuzz
 pipeliner-fuzz: $(DEV) ## COUNT random loops (500): collectives pipelined, ours and XLA:GPU's; needs ASK

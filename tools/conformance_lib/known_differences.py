@@ -36,6 +36,36 @@ DIFFERENCES = {
         )
         for name in ("ScatterAllReduceAccumulate", "ScatterAllReduceWithSelectAndConvert")
     },
+    "memory_space_assignment_test/SyncReplacementAliasingBug": Difference(
+        "there is time to load %p0_copy while %p1 and %p2 are read, so it is made asynchronous; "
+        "%p0_copy_copy, whose source it is, then stays as it is",
+        [
+            (
+                {
+                    "pattern": ["async-copy", "%p0_copy", {"to": 0, "from": 1}],
+                    "at": "%while.1.op(0).op(1)",
+                },
+                {
+                    "pattern": [
+                        "async-copy",
+                        ["async-copy", "%p0.2", {"to": 1, "from": 0}],
+                        {"to": 0, "from": 1},
+                    ],
+                    "at": "%while.1.op(0).op(1)",
+                },
+            ),
+            (
+                {
+                    "pattern": ["async-copy", "%while.1.op(0).op(1)", {"to": 1, "from": 0}],
+                    "at": "%while.1.op(0).op(2)",
+                },
+                {
+                    "pattern": ["async-copy", "%p0_copy_copy", {"to": 1, "from": 0}],
+                    "at": "%while.1.op(0).op(2)",
+                },
+            ),
+        ],
+    ),
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance_lib.errors import RecordError
+from conformance_lib.memory_space.pass_options import memory_space_options
 from conformance_lib.pipeliner import PIPELINER, pipeliner_options
 from conformance_lib.predicates import predicate
 from conformance_lib.vocabulary.passes import has_option
@@ -25,6 +26,8 @@ def pass_options(
     Raises RecordError for a description in words that this module does not know. Options that a
     pass does not have are found by `create_pass`.
     """
+    if pass_name == "memory-space-assignment":
+        return memory_space_options(options)
     if pass_name == PIPELINER:
         return pipeliner_options(options, config)
     result: dict[str, object] = {}

@@ -13,7 +13,9 @@ from conformance_lib.expect import (  # noqa: F401  # registers
     analyses,
     backend_config,
     layouts,
+    loop_plans,
     loops,
+    memory_plans,
     names,
     numbers,
     operands,
@@ -24,6 +26,8 @@ from conformance_lib.expect import (  # noqa: F401  # registers
 )
 from conformance_lib.expectations import WHEN, mismatches
 from conformance_lib.known_differences import with_known_differences
+from conformance_lib.memory_space.module_units import MODULE_UNITS
+from conformance_lib.memory_space.units import UNITS as MEMORY_SPACE_UNITS
 from conformance_lib.options import DEBUG_OPTIONS, SUPPORT_OPTIONS, pass_options
 from conformance_lib.pipeliner import PIPELINER
 from conformance_lib.records import Record, Step
@@ -42,6 +46,9 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.text import PrintOptions, parse_module, print_module
 
 _COUNTS = ("replica_count", "num_partitions")
+
+
+"""The functions that answer records about single components, by the pass names of these."""
 
 
 class Pass(Protocol):
@@ -102,6 +109,11 @@ def run_record(record: Record, create_pass: CreatePass) -> Outcome:
             outcome.failures, outcome.remarks = run_shape_inference(record)
         elif record.pass_name == REPLICATION:
             outcome.failures = check_replication(record)
+        elif record.pass_name in MODULE_UNITS:
+            check_words(record)
+            outcome.failures = list(MODULE_UNITS[record.pass_name](record.fields))
+        elif record.pass_name in MEMORY_SPACE_UNITS:
+            outcome.failures = list(MEMORY_SPACE_UNITS[record.pass_name](record))
         else:
             run.all()
     except NotModelled as missing:
@@ -123,6 +135,7 @@ class _Run:
     create_pass: CreatePass
     outcome: Outcome
     scene: Scene | None = None
+    main_pass: Pass | None = None
     checked: int = 0
 
     def all(self) -> None:
@@ -140,6 +153,7 @@ class _Run:
             reference=lambda options: self._reference(main, options),
             options={name: v for name, v in main.options.items() if name != "api"},
             mixes_precision=main.pass_name in _MIXING,
+            main_pass=lambda: self.main_pass,
         )
         self.scene = scene
         result_at = max(i for i, s in enumerate(steps) if s.phase in ("main", "after"))
@@ -194,6 +208,8 @@ class _Run:
             return _library_call(name, api, options)
         repeats = options.pop("until_fixed_point", False)
         module_pass = self.create_pass(name, pass_options(name, options, self.record.config))
+        if step.phase == "main":
+            self.main_pass = module_pass
         if repeats:
             return lambda module: _until_fixed_point(module_pass, module)
         return lambda module: module_pass.run(module, PassContext())

@@ -28,6 +28,8 @@ class Scene:
     """The options of the record."""
     mixes_precision: bool = False
     """Whether a valid module may mix precisions."""
+    main_pass: Callable[[], Any] = lambda: None
+    """The record's own pass; None where it has not run yet."""
     error: HloError | None = None
     """The reason why the pass failed; None where it did not."""
 

@@ -39,18 +39,11 @@ COMPONENT_OPTIONS = {
     "memory-space-assignment": _ASSIGNMENT,
     "prefetch-interval-picker": _ASSIGNMENT,
     "memory-space-cost-analysis": _ASSIGNMENT,
-    "sliced-prefetch-starts": frozenset(
-        ("seconds", "slices", "exclusive_start", "end", "computations")
-    ),
-    "best-fit-repack": _ASSIGNMENT | {"blocks", "order", "slice_time_permutations"},
-    "async-copy-ordering": frozenset(),
-    "async-copy-resource": frozenset(("resource",)),
     "memory-space-runtime": _ASSIGNMENT | {"outstanding"},
     "memory-bound-loop-optimizer": _ASSIGNMENT | {"loop"},
-    "loop-optimizer-heap": _ASSIGNMENT | {"loop_size"},
     "buffer-live-ranges": frozenset(),
 }
-"""The options of the pass and of each component that has records of its own."""
+"""The options of the pass and of each component whose records have a module."""
 
 NESTED_WORDS = frozenset(
     (
@@ -70,4 +63,4 @@ NESTED_WORDS = frozenset(
         "allow_unsatisfied_fully_pipelined_prefetch",
     )
 )
-"""Words in the values of these options. The values are not checked: no pass takes them yet."""
+"""Words in the values of these options, which are not checked here."""

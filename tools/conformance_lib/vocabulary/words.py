@@ -20,6 +20,7 @@ from conformance_lib import (
 )
 from conformance_lib import runner as runner  # registers the expectations
 from conformance_lib.expectations import REGISTRY, WHEN
+from conformance_lib.memory_space import units as memory_space_units
 from conformance_lib.pipeliner import WORDS as PIPELINER_WORDS
 from conformance_lib.predicates import PREDICATE_WORDS
 from conformance_lib.scheduling import expectations as schedules
@@ -90,6 +91,7 @@ def _sources() -> Iterable[tuple[str, Iterable[str]]]:
     yield replication.__name__, replication.EXPECTED.words
     yield "conformance_lib.predicates", PREDICATE_WORDS
     yield "conformance_lib.pipeliner", PIPELINER_WORDS
+    yield memory_space_units.__name__, memory_space_units.WORDS
     yield from _of_scheduler()
     for name, documented in passes.DOCUMENTED.items():
         yield name, (name, *documented.options, *documented.apis)

@@ -1,0 +1,1 @@
+"""Records of the components of memory space assignment."""
