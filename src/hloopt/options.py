@@ -96,7 +96,7 @@ def _is_one_of(kind: Any, value: object) -> bool:
         return value in arguments
     if origin is tuple:
         return isinstance(value, tuple) and all(_is_of(arguments[0], item) for item in value)
-    if origin in (Mapping, dict):
+    if origin is Mapping:
         return isinstance(value, Mapping) and all(
             _is_of(arguments[0], key) and _is_of(arguments[1], item) for key, item in value.items()
         )

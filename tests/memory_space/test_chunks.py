@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.memory_space.test_pass import chain
+from tests.memory_space.test_pass import assign, chain
 
 from hloopt.diagnostics import Defect
 from hloopt.ir.shapes.shape_parser import parse_shape
@@ -42,8 +42,6 @@ def test_one_place_is_no_conflict() -> None:
 
 
 def test_verify_finds_two_values_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.memory_space.test_pass import assign
-
     assign(chain(6), verify=True)
     monkeypatch.setattr(ChunkHeap, "best_offset", lambda *_: 0)
     monkeypatch.setattr(ChunkHeap, "is_free", lambda *_: True)

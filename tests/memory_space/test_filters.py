@@ -35,9 +35,9 @@ PART = UseSite(named(MODULE, "call"), 1, (1, 0))
 
 
 def preferred(*overrides: dict[str, Any] | str, use: UseSite = ADD, size: int = 24) -> int | None:
-    (given, *others) = overrides
-    data = given if isinstance(given, str) else [given, *others]
-    return PreferredTimes(prefetch_overrides(data), SCHEDULE).of(use, size, earliest=0, end=6)  # type: ignore[arg-type]  # lists of dicts
+    data = [one for one in overrides if not isinstance(one, str)]
+    found = prefetch_overrides(data or "".join(map(str, overrides)))
+    return PreferredTimes(found, SCHEDULE).of(use, size, earliest=0, end=6)
 
 
 def at(time: int, **filters: object) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def _try(kind: Any, value: object) -> tuple[bool, object]:
         return next((found for found in tries if found[0]), _NO)
     if get_origin(kind) is tuple:
         return _try_list(get_args(kind)[0], value)
-    if get_origin(kind) in (Mapping, dict):
+    if get_origin(kind) is Mapping:
         return _try_mapping(kind, value)
     if get_origin(kind) is Callable:
         return callable(value), value
@@ -318,7 +318,7 @@ def _type_text(kind: Any) -> str:
         return " or ".join(map(_type_text, alternatives(kind)))
     if get_origin(kind) is tuple:
         return f"a list of {_plural(get_args(kind)[0])}"
-    if get_origin(kind) in (Mapping, dict):
+    if get_origin(kind) is Mapping:
         key, element = map(_type_text, get_args(kind))
         return f"{element} for each {key.removeprefix('a ').removeprefix('an ')} in braces"
     return "a Python function"
@@ -330,7 +330,7 @@ def _plural(kind: Any) -> str:
         return " or ".join(map(_plural, alternatives(kind)))
     if get_origin(kind) is tuple:
         return f"lists of {_plural(get_args(kind)[0])}"
-    if get_origin(kind) in (Mapping, dict):
+    if get_origin(kind) is Mapping:
         return "tables in braces"
     return f"{_type_text(kind).removeprefix('a ').removeprefix('an ')}s"
 
@@ -363,7 +363,7 @@ def _schema(kind: Any) -> dict[str, object]:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
     if len(alternatives(kind)) > 1:
         return {"anyOf": [_schema(choice) for choice in alternatives(kind)]}
-    if get_origin(kind) in (Mapping, dict):
+    if get_origin(kind) is Mapping:
         key, element = map(_schema, get_args(kind))
         return {"type": "object", "propertyNames": key, "additionalProperties": element}
     if _plain(kind) is int:

@@ -14,6 +14,24 @@ from hloopt.verifier import verify_module
 PARAMETERS = "p = f32[6] parameter(0)\n q = f32[6] parameter(1)\n i = s32[] parameter(2)"
 STARTS = (Opcode.COPY_START, Opcode.ASYNC_START)
 
+LOOP = """
+condition {
+  cs = (s32[], f32[6]) parameter(0)
+  ROOT done = pred[] constant(false)
+}
+body {
+  bs = (s32[], f32[6]) parameter(0)
+  n = s32[] get-tuple-element(bs), index=0
+  x = f32[6] get-tuple-element(bs), index=1
+  m = s32[] add(n, n)
+  x1 = f32[6] negate(x)
+  x2 = f32[6] negate(x1)
+  LINES
+  ROOT bt = (s32[], f32[6]) tuple(m, LAST)
+}
+"""
+"""A loop whose body has `LINES`, and passes `LAST` on."""
+
 
 def entry(*lines: str, computations: str = "", header: str = "") -> str:
     """A module with three parameters: %p and %q of 24 bytes, and the number %i."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.memory_space.blocks.blocks import assign, entry, names
+from tests.memory_space.blocks.blocks import LOOP, assign, entry, names
 
 from hloopt.diagnostics import HloError
 
@@ -119,22 +119,6 @@ def test_branches_read_what_is_loaded() -> None:
     assert module["y"].shape.layout.memory_space == module["n"].shape.layout.memory_space == 1
 
 
-LOOP = """
-condition {
-  cs = (s32[], f32[6]) parameter(0)
-  ROOT done = pred[] constant(false)
-}
-body {
-  bs = (s32[], f32[6]) parameter(0)
-  n = s32[] get-tuple-element(bs), index=0
-  x = f32[6] get-tuple-element(bs), index=1
-  m = s32[] add(n, n)
-  x1 = f32[6] negate(x)
-  x2 = f32[6] negate(x1)
-  LINES
-  ROOT bt = (s32[], f32[6]) tuple(m, LAST)
-}
-"""
 AROUND = (
     "w = (s32[], f32[6]) while(t), condition=condition, body=body",
     "ROOT g = s32[] get-tuple-element(w), index=0",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.memory_space.blocks.blocks import assign, entry, loads
+from tests.memory_space.blocks.blocks import LOOP, assign, entry, loads
 
 from hloopt.diagnostics import HloError
 
@@ -24,22 +24,7 @@ no {
   ROOT nt = (f32[6]) tuple(n1)
 }
 """
-LOOP = """
-condition {
-  cs = (s32[], f32[6]) parameter(0)
-  ROOT done = pred[] constant(false)
-}
-body {
-  bs = (s32[], f32[6]) parameter(0)
-  n = s32[] get-tuple-element(bs), index=0
-  x = f32[6] get-tuple-element(bs), index=1
-  m = s32[] add(n, n)
-  x1 = f32[6] negate(x)
-  x2 = f32[6] negate(x1)
-  x3 = f32[6] add(x2, x1)
-  ROOT bt = (s32[], f32[6]) tuple(m, LAST)
-}
-"""
+BODY = LOOP.replace("LINES", "x3 = f32[6] add(x2, x1)")
 RUNS = """
 runs {
   rs = (s32[], f32[6]) parameter(0)
@@ -87,7 +72,7 @@ def test_a_value_within_a_loop_is_loaded_within_it() -> None:
         "w = (s32[], f32[6]) while(s), condition=condition, body=body",
         "w1 = f32[6] get-tuple-element(w), index=1",
         "ROOT r = f32[6] negate(w1)",
-        computations=LOOP.replace("LAST", "x3"),
+        computations=BODY.replace("LAST", "x3"),
     )
     assert loads(assign(text, "x1")[0]) == {"x1": ("x1", "x2")}
 
@@ -99,7 +84,7 @@ def test_the_state_of_a_loop_is_not(last: str) -> None:
         "w = (s32[], f32[6]) while(s), condition=condition, body=body",
         "w1 = f32[6] get-tuple-element(w), index=1",
         "ROOT r = f32[6] negate(w1)",
-        computations=LOOP.replace("LAST", last),
+        computations=BODY.replace("LAST", last),
     )
     assert loads(assign(text, "p", "x", "w")[0]) == {}
 
@@ -125,7 +110,7 @@ NOT_LOADED: dict[str, tuple[str, str, dict[str, Any]]] = {
             "false_computation=rests",
             "o0 = f32[6] get-tuple-element(o), index=1",
             "ROOT r = f32[6] negate(o0)",
-            computations=LOOP.replace("LAST", "x3") + RUNS,
+            computations=BODY.replace("LAST", "x3") + RUNS,
         ),
         "x1",
         {},

@@ -8,17 +8,12 @@ from dataclasses import dataclass, field
 from hloopt.analysis.dataflow import Position
 from hloopt.ir import Opcode
 from hloopt.memory.buffers import Buffer
-from hloopt.memory_space.allocation.allocations import (
-    CopyAllocation,
-)
+from hloopt.memory_space.allocation.allocations import CopyAllocation
 from hloopt.memory_space.allocation.copies import Copies
 from hloopt.memory_space.allocation.placing import BufferPlacer
 from hloopt.memory_space.allocation.requests import GivenUp, NotConverted, Reason
 from hloopt.memory_space.allocation.scoped import ScopedMemory
-from hloopt.memory_space.allocation.values import (
-    AllocationValue,
-    allocation_values,
-)
+from hloopt.memory_space.allocation.values import AllocationValue, allocation_values
 from hloopt.memory_space.costs.efficiency import inefficient_times
 from hloopt.memory_space.heap.moving import Mover
 from hloopt.memory_space.ledger.requirements import DEFAULT, Contradiction

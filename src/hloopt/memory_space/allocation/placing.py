@@ -280,10 +280,11 @@ class BufferPlacer:
         self, one: AllocationValue, site: TimedUse, preferred: dict[Computation, Chunk]
     ) -> None:
         """Require of what lies in one place with the operand that it lies where this use reads."""
+        if not site.aliases:
+            return
         program, requirements = self.copies.program, self.copies.ledger.requirements
         read = (stay for stay in reversed(one.sequence) if stay.uses and stay.uses[-1] is site.use)
-        stay = next(read, None) or live_at(one.sequence, site.time)
-        chunk = stay.chunk
+        chunk = (next(read, None) or live_at(one.sequence, site.time)).chunk
         for alias in site.aliases:
             value = program.flow.held[alias.instruction][alias.slot]
             requirements.add(value, program.time(alias.instruction), Requirement(chunk))

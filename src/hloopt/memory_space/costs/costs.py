@@ -233,7 +233,7 @@ class MemorySpaceCosts:
         return self._benefit(use.instruction, ((use.operand, use.index),), ())
 
     def definition_benefit(self, instruction: Instruction, index: Index) -> float:
-        """The same for a part of a result."""
+        """The seconds gained, over all runs, if a part of a result is in alternate memory."""
         return self._benefit(instruction, (), (index,))
 
     def _benefit(

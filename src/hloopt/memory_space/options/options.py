@@ -125,10 +125,10 @@ class MemorySpaceOptions(PassOptions):
     block_prefetched_positions: tuple[str, ...] = option(
         (), "instructions whose values are prefetched in blocks"
     )
-    preferred_prefetch_overrides: str | tuple[dict[str, object], ...] = option(
+    preferred_prefetch_overrides: str | tuple[Mapping[str, object], ...] = option(
         (), "when prefetches for some uses should start"
     )
-    msa_sort_order_overrides: str | tuple[dict[str, object], ...] = option(
+    msa_sort_order_overrides: str | tuple[Mapping[str, object], ...] = option(
         (), "buffers that get their places first or last"
     )
     sliced_prefetch_options: SlicedPrefetchOptions = option(
@@ -157,7 +157,7 @@ class MemorySpaceOptions(PassOptions):
     entry_parameters_allowed_in_alternate_memory: bool = option(
         False, "let parameters of the entry lie in alternate memory"
     )
-    slice_proposals: dict[str, object] | None = option(None, "slices of arrays, by shape")
+    slice_proposals: Mapping[str, object] | None = option(None, "slices of arrays, by shape")
     custom_call_prefetches: tuple[tuple[str, ...], ...] = option(
         (), "source, start and done of prefetches that custom calls do already"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +36,7 @@ class SortOptions(PassOptions):
     kind: Literal["size", "memory-boundedness", "names", "opcodes"] = option(
         "size", "largest first, what gains most first, or as listed"
     )
-    overrides: str | tuple[dict[str, object], ...] = option(
+    overrides: str | tuple[Mapping[str, object], ...] = option(
         (), "buffers that come first or last, as msa_sort_order_overrides"
     )
     first: tuple[str | tuple[str, ...], ...] = option(
