@@ -143,15 +143,32 @@ class Sharing:
         return zip(*map(self.line.positions, whole), strict=True)
 
     def _pass_through_loop(self, loop: Instruction) -> None:
-        """Join what the body passes on; and elements that begin and go on with the same values."""
-        find, twins = self.values.find, dict[tuple[int, int], tuple[int, int, int]]()
-        for result, given, of_body, of_condition, root in self._loop(loop):
-            inside = result, of_body, of_condition
-            if find(root) == find(of_body):
-                self.values.join_all((given, other) for other in inside)
-            else:
+        """Join what always holds the value it began with; and what begins and goes on alike.
+
+        An element may go on with another one that holds the same: as often as something is joined,
+        all are looked at again.
+        """
+        find = self.values.find
+        left = list(self._loop(loop))
+        found = True
+        while found:
+            found = False
+            twins: dict[tuple[int, int], tuple[int, ...]] = {}
+            varying = []
+            for element in left:
+                result, given, of_body, of_condition, root = element
+                inside = result, of_body, of_condition
+                if find(root) in (find(of_body), find(given)):
+                    self.values.join_all((given, other) for other in inside)
+                    found = True
+                    continue
                 twin = twins.setdefault((find(given), find(root)), inside)
-                self.values.join_all(zip(inside, twin, strict=True))
+                if twin is inside:
+                    varying.append(element)
+                else:
+                    self.values.join_all(zip(inside, twin, strict=True))
+                    found = True
+            left = varying
 
     def _pass_through_branches(self, conditional: Instruction) -> None:
         roots = [self.line.positions(branch.root) for branch in conditional.called]

@@ -204,9 +204,7 @@ def why_no_dot(product: Instruction) -> str | None:
         shape = infer_shape(Opcode.DOT, (lhs.values, rhs.values), dot_dimensions(lhs.values.rank))
     except HloVerifyError as error:
         return error.message
-    if not product.shape.is_array or shape.with_element_type(product.shape.type_name) is not (
-        product.shape
-    ):
+    if not product.shape.is_array or product.shape.dimensions != shape.dimensions:
         return "Incorrect output shape for block scaled dot op"
     if len(operands) == _MOST:
         scale = operands[-1].shape

@@ -52,15 +52,20 @@ class Copies:
     distances: dict[Hashable, int] = field(default_factory=dict)
     """The time that the last prefetch for each kind of use began before it."""
 
-    def find(self, request: Request, start: int, chunk: Chunk | None) -> Chunk | None:
+    def find(
+        self, request: Request, start: int, chunk: Chunk | None, *, stays: bool = False
+    ) -> Chunk | None:
         """A chunk that is free from `start` to the end of the segment: `chunk`, if it is given.
+
+        A value that stays may be in `chunk` together with what shares its place.
 
         Else the one that is free for longest, over as many later uses as could follow without a
         copy: a binary search over them.
         """
         heap = self.ledger.heap
         if chunk is not None:
-            fits = chunk.end <= self.limit and heap.is_free(chunk, start, request.end)
+            is_free = heap.may_stay if stays else heap.is_free
+            fits = chunk.end <= self.limit and is_free(chunk, start, request.end)
             return chunk if fits else None
         times = self._contiguous_uses(request)
         found = None
@@ -128,11 +133,11 @@ class Copies:
     ) -> None:
         """Copy the value in right before its use."""
         wanted = request.preferred_chunk or (at_end and at_end.chunk)
-        chunk = self.find(request, request.end, wanted)
         done = request.latest_prefetch
+        chunk = self.find(request, done, wanted)
         if chunk is None:
             raise GivenUp(Reason.NO_ROOM)
-        self.ledger.take(chunk, done, request.end)
+        self.ledger.take(chunk, done, request.end, copied=True)
         made = self._add_copy(request, source, chunk, done - 1, done, request.end, seconds=0)
         made.uses.append(request.site.use)
 
@@ -168,7 +173,7 @@ class Copies:
             if chunk is None:
                 reasons |= Reason.NO_ROOM
                 continue
-            self.ledger.take(chunk, start + 1, request.end)
+            self.ledger.take(chunk, start + 1, request.end, copied=True)
             made = self._add_copy(request, source, chunk, start, end, request.end, seconds=seconds)
             made.uses.append(request.site.use)
             self.distances[_instance(place)] = end - start
@@ -201,7 +206,7 @@ class Copies:
                 if chunk is None or not fits(heap, chunk, timed, request.end):
                     continue
             for one, (after, _, needed) in zip(timed, copies, strict=True):
-                self.ledger.take(chunk, after + 1, request.end, one.part)
+                self.ledger.take(chunk, after + 1, request.end, one.part, copied=True)
                 self.ledger.add_copy(after, end, needed, out=False)
             made = self._append_copy(request, source, chunk, start, end, request.end)
             made.slices = timed
@@ -209,8 +214,14 @@ class Copies:
             return True
         return False
 
-    def convert(self, request: Request, plan: PlannedConversion, source: Allocation) -> Reason:
-        """Load the result of an operation on a value in default memory.
+    def convert(
+        self,
+        request: Request,
+        plan: PlannedConversion,
+        source: Allocation,
+        required: Chunk | None,
+    ) -> Reason:
+        """Load the result of an operation on a value in default memory, into `required` if given.
 
         Raises NotConverted where there is no time or no room.
         """
@@ -223,11 +234,11 @@ class Copies:
             seconds = self._copy_seconds(wanted)
             for start in self.picker.starts(result.size, wanted.site.place, earliest, end):
                 refused = self._refusal(wanted, start, end, seconds)
-                chunk = None if refused else self.find(wanted, start + 1, None)
+                chunk = None if refused else self.find(wanted, start + 1, required)
                 if chunk is None:
                     reasons |= refused or Reason.NO_ROOM
                     continue
-                self.ledger.take(chunk, start + 1, plan.end)
+                self.ledger.take(chunk, start + 1, plan.end, copied=True)
                 made = self._add_copy(wanted, source, chunk, start, end, plan.end, seconds=seconds)
                 made.operation = plan.conversion.operation
                 source.extend(end)

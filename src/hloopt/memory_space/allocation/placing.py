@@ -85,7 +85,8 @@ class BufferPlacer:
         Raises GivenUp, NotConverted or Contradiction where that does not go.
         """
         times = sorted({site.time for one in made for site in one.uses})
-        preferred: dict[Computation, Chunk] = {}
+        preferred: dict[tuple[Computation, Buffer], Chunk] = {}
+        buffers = self.copies.program.buffers.of_value
         by_position = {one.position: one for one in made}
         reasons = Reason.NONE
         for one in made:
@@ -104,7 +105,7 @@ class BufferPlacer:
                     start,
                     self.latest_prefetch(site),
                     times,
-                    preferred_chunk=preferred.get(one.computation),
+                    preferred_chunk=preferred.get((one.computation, buffers[one.value])),
                     is_last_try=is_last_try,
                 )
                 self._restrict(request, previous, by_position)
@@ -277,7 +278,10 @@ class BufferPlacer:
             )
 
     def _tell_aliases(
-        self, one: AllocationValue, site: TimedUse, preferred: dict[Computation, Chunk]
+        self,
+        one: AllocationValue,
+        site: TimedUse,
+        preferred: dict[tuple[Computation, Buffer], Chunk],
     ) -> None:
         """Require of what lies in one place with the operand that it lies where this use reads."""
         if not site.aliases:
@@ -289,7 +293,7 @@ class BufferPlacer:
             value = program.flow.held[alias.instruction][alias.slot]
             requirements.add(value, program.time(alias.instruction), Requirement(chunk))
         if site.use.user.opcode is Opcode.WHILE and chunk is not None:
-            preferred[site.use.user.called[0]] = chunk
+            preferred[site.use.user.called[0], program.buffers.of_value[one.value]] = chunk
 
 
 def _is_bare_result(instruction: Instruction) -> bool:

@@ -14,6 +14,7 @@ from hloopt.memory_space.allocation.requests import (
     Request,
     live_at,
 )
+from hloopt.memory_space.allocation.values import AllocationValue, TimedUse
 from hloopt.memory_space.heap.chunks import Chunk
 from hloopt.memory_space.ledger.requirements import Requirement
 
@@ -40,7 +41,7 @@ class SegmentAllocator:
             stay.uses.append(request.site.use)
             return Reason.NONE
         at_start = self.copies.ledger.requirements.at(owner.value, request.start)
-        at_end = self._required_at_end(request)
+        at_end = self._required_for(owner, request.site)
         if at_start is not None:
             self._begin_as_required(request, at_start)
         must_stay_out = any(r is not None and r.is_default for r in (at_start, at_end))
@@ -48,7 +49,7 @@ class SegmentAllocator:
         is_spilled = self.copies.options.always_spill_to_default_memory
         may_move = not owner.is_contiguous and request.conversion is None
         if is_spilled and not is_out_at_end and may_move:
-            return self._spill(request)
+            return self._spill(request, at_end)
         reasons = Reason.NONE
         if request.allow_no_copy and not must_stay_out:
             reasons = self._stay(request, at_end)
@@ -72,11 +73,14 @@ class SegmentAllocator:
 
     def _convert(self, request: Request, plan: PlannedConversion) -> Reason:
         """Load the result of an operation on the value. Raises NotConverted."""
+        at_first_use = self._required_for(plan.result, plan.result.uses[0])
+        if at_first_use is not None and at_first_use.is_default:
+            raise NotConverted(plan.conversion, Reason.REQUIRED)
         try:
             source = self._in_default(request)
         except GivenUp as failure:
             raise NotConverted(plan.conversion, failure.reason) from None
-        return self.copies.convert(request, plan, source)
+        return self.copies.convert(request, plan, source, at_first_use and at_first_use.chunk)
 
     def _read(self, request: Request, outside: Allocation, at_end: Requirement | None) -> Reason:
         """Prefetch the value for its use, or let the use read default memory."""
@@ -93,10 +97,11 @@ class SegmentAllocator:
         outside.uses.append(request.site.use)
         return reasons
 
-    def _required_at_end(self, request: Request) -> Requirement | None:
+    def _required_for(self, owner: AllocationValue, site: TimedUse) -> Requirement | None:
+        """What a use requires, by itself or since other positions share its place."""
         requirements, flow = self.copies.ledger.requirements, self.copies.program.flow
-        found = requirements.at(request.owner.value, request.end)
-        for alias in request.site.aliases:
+        found = requirements.at(owner.value, site.time)
+        for alias in site.aliases:
             value = flow.held[alias.instruction][alias.slot]
             other = requirements.at(value, self.copies.program.time(alias.instruction))
             if other is None:
@@ -139,7 +144,7 @@ class SegmentAllocator:
             if chunk is not None and chunk is not wanted:
                 self.copies.ledger.heap.unite(chunk, wanted)
             chunk = chunk or wanted
-        found = self.copies.find(request, start, chunk)
+        found = self.copies.find(request, start, chunk, stays=True)
         if found is None:
             return Reason.NO_ROOM
         if start <= request.end:
@@ -178,9 +183,10 @@ class SegmentAllocator:
         request.owner.sequence.append(made)
         return made
 
-    def _spill(self, request: Request) -> Reason:
+    def _spill(self, request: Request, at_end: Requirement | None) -> Reason:
         """Evict the value as soon as it is defined, and load it right before each use."""
         sequence = request.owner.sequence
+        wanted = request.preferred_chunk or (at_end and at_end.chunk)
         if not sequence:
             try:
                 chunk = self.copies.room(request, request.start, request.start + 1)
@@ -193,13 +199,15 @@ class SegmentAllocator:
                 self.copies.evict_at_once(request, made)
                 self.copies.ledger.take(chunk, request.start + 1, request.start + 1)
                 made.extend(request.start + 1)
-                if request.end == made.end:
+                if request.end == made.end and wanted is None:
                     made.uses.append(request.site.use)
                     return Reason.NONE
         source = self._in_default(request)
         try:
-            self.copies.load_at_once(request, source, None)
+            self.copies.load_at_once(request, source, at_end)
         except GivenUp as failure:
+            if at_end is not None:
+                raise
             source.extend(request.end)
             source.uses.append(request.site.use)
             return failure.reason

@@ -74,27 +74,32 @@ def _of_value(program: Program, value: int) -> list[AllocationValue]:
     positions.sort(key=lambda p: times[p.instruction])
     made = [AllocationValue(value, p, times[p.instruction], size) for p in positions]
     # What an operation holds until its done is read by the done alone.
-    readable: dict[tuple[Computation, bool], list[AllocationValue]] = {}
+    held = {one.position: one for one in made if _is_held(one.position)}
+    readable: dict[Computation, list[AllocationValue]] = {}
     for one in made:
-        is_held = one.position.instruction.opcode in HELD_UNTIL_DONE
-        for by_done in (True, False) if not is_held else (True,):
-            readable.setdefault((one.computation, by_done), []).append(one)
+        if not _is_held(one.position):
+            readable.setdefault(one.computation, []).append(one)
     for use in program.flow.uses(value):
         if not program.has(use.user) or (
             use.user.opcode is Opcode.BITCAST and not use.user.is_root
         ):
             continue
-        at = times[use.user]
-        by_done = origin(use).instruction.opcode in HELD_UNTIL_DONE
-        candidates = readable.get((use.user.parent, by_done), [])
-        index = bisect_left(candidates, at, key=lambda one: one.time)
+        site = TimedUse(use, program.time_of_use(use.user), program.place_of(use))
+        holder = held.get(origin(use))
+        if holder is not None:
+            holder.uses.append(site)
+            continue
+        candidates = readable.get(use.user.parent, [])
+        index = bisect_left(candidates, times[use.user], key=lambda one: one.time)
         if index:
-            candidates[index - 1].uses.append(
-                TimedUse(use, program.time_of_use(use.user), program.place_of(use))
-            )
+            candidates[index - 1].uses.append(site)
     for one in made:
         one.uses.sort(key=lambda site: (times[site.use.user], site.use.operand, site.use.slot))
     return made
+
+
+def _is_held(position: Position) -> bool:
+    return position.instruction.opcode in HELD_UNTIL_DONE
 
 
 def _add_aliases(program: Program, made: Sequence[AllocationValue]) -> None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_FIRST, _LAST, _LOW, _HIGH, _GROUP = range(5)
-_NEVER = (np.iinfo(np.int64).max, -1, 0, 0, -1)
+_FIRST, _LAST, _LOW, _HIGH, _GROUP, _COPIED = range(6)
+_NEVER = (np.iinfo(np.int64).max, -1, 0, 0, -1, 0)
 """A row that no question meets."""
 
 
@@ -55,15 +55,20 @@ class ChunkHeap:
     _free_rows: list[int] = field(default_factory=lambda: list(range(63, -1, -1)))
     _groups: dict[Chunk, int] = field(default_factory=dict)
 
-    def take(self, chunk: Chunk, start: int, end: int, part: Part | None = None) -> Reservation:
-        """Take a chunk, or a part of it, for the times from `start` to `end`, both included."""
+    def take(
+        self, chunk: Chunk, start: int, end: int, part: Part | None = None, *, copied: bool = False
+    ) -> Reservation:
+        """Take a chunk, or a part of it, for the times from `start` to `end`, both included.
+
+        `copied`: a copy fills it, before the value is needed.
+        """
         if not self._free_rows:
             size = self._rows.shape[1]
             self._rows = np.concatenate((self._rows, _empty(size)), axis=1)
             self._free_rows = list(range(2 * size - 1, size - 1, -1))
         row = self._free_rows.pop()
         low, high = _bounds(chunk, part)
-        self._rows[:, row] = (start, end, low, high, self._group(chunk))
+        self._rows[:, row] = (start, end, low, high, self._group(chunk), copied)
         return Reservation(chunk, start, end, row)
 
     def give_back(self, reservation: Reservation) -> None:
@@ -100,21 +105,38 @@ class ChunkHeap:
         self._rows[_HIGH, reservation.row] = reservation.chunk.end
 
     def is_free(self, chunk: Chunk, start: int, end: int, part: Part | None = None) -> bool:
-        """Whether nothing but the chunk itself lies in its addresses from `start` to `end`."""
+        """Whether a copy can fill a chunk from `start` on, and the value stay there until `end`.
+
+        Another value in the same place may begin at `end`: an update in place of this one.
+        """
+        met, own = self._met(chunk, start, end, part)
+        return not (met & ~(own & (self._rows[_FIRST] >= end))).any()
+
+    def may_stay(self, chunk: Chunk, start: int, end: int) -> bool:
+        """Whether a value can be in a chunk without a copy.
+
+        It is not needed together with another value that has the same place, but a copy may fill
+        the place too early.
+        """
+        met, own = self._met(chunk, start, end, None)
+        filled = (self._rows[_COPIED] == 1) & (self._rows[_LAST] > start)
+        return not (met & (~own | filled)).any()
+
+    def _met(
+        self, chunk: Chunk, start: int, end: int, part: Part | None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The rows that meet a chunk, and those in one place with it."""
         low, high = _bounds(chunk, part)
         rows = self._rows
-        taken = (rows[_FIRST] <= end) & (rows[_LAST] >= start)
-        taken &= (rows[_LOW] < high) & (rows[_HIGH] > low)
-        group = self._groups.get(chunk)
-        if group is not None:
-            taken &= rows[_GROUP] != group
-        return not taken.any()
+        met = (rows[_FIRST] <= end) & (rows[_LAST] >= start)
+        met &= (rows[_LOW] < high) & (rows[_HIGH] > low)
+        return met, rows[_GROUP] == self._groups.get(chunk, -2)
 
     def conflict(self) -> tuple[int, int] | None:
         """An address and a time at which two places overlap. O(reservations), in arrays, each."""
         rows = self._rows
         for row in np.flatnonzero(rows[_LAST] >= 0):
-            first, last, low, high, group = rows[:, row]
+            first, last, low, high, group = rows[:_COPIED, row]
             met = (rows[_FIRST] <= last) & (rows[_LAST] >= first) & (rows[_GROUP] != group)
             met = np.flatnonzero(met & (rows[_LOW] < high) & (rows[_HIGH] > low))
             if met.size:

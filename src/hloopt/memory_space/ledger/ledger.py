@@ -41,9 +41,11 @@ class Ledger:
         """An empty ledger; `seconds` are those that each time gives to copies."""
         return cls(ChunkHeap(alignment), Direction.of(seconds), Direction.of(seconds))
 
-    def take(self, chunk: Chunk, start: int, end: int, part: Part | None = None) -> Reservation:
-        """Take a chunk, or a part of it, for the times from `start` to `end`, both included."""
-        reservation = self.heap.take(chunk, start, end, part)
+    def take(
+        self, chunk: Chunk, start: int, end: int, part: Part | None = None, *, copied: bool = False
+    ) -> Reservation:
+        """Take a chunk as `ChunkHeap.take` does."""
+        reservation = self.heap.take(chunk, start, end, part, copied=copied)
         self._undo.append(lambda: self.heap.give_back(reservation))
         return reservation
 
