@@ -118,6 +118,8 @@ class Sharing:
                 given = chain.from_iterable(map(self.line.positions, operands))
                 # A collective-permute has operands beside its sources.
                 yield from zip(self._element(instruction, 0), given, strict=False)
+                if instruction.opcode is Opcode.ASYNC_START:
+                    yield from self._given_back(instruction)
             case Opcode.ALL_GATHER_DONE | Opcode.COLLECTIVE_PERMUTE_DONE | Opcode.ASYNC_DONE:
                 yield from _pairs(own, self._element(operands[0], 1))
             case Opcode.ASYNC_UPDATE:
@@ -129,6 +131,14 @@ class Sharing:
                 yield from zip(self._element(instruction, 1), result, strict=False)
             case Opcode.RECV_DONE:
                 yield from _pairs(self._element(instruction, 0), self._element(operands[0], 0))
+
+    def _given_back(self, start: Instruction) -> Iterator[tuple[int, int]]:
+        """Results of an async-start that its computation is given and does not change."""
+        root = start.called[0].root
+        for leaf, position in enumerate(self._element(start, 1)):
+            found = parameter_of(root, leaf)
+            if found is not None:
+                yield position, self.line.base[start.operands[found[0]]] + found[1]
 
     def _element(self, instruction: Instruction, number: int) -> range:
         """The positions of an element of a tuple."""
@@ -205,3 +215,24 @@ class Sharing:
             yield from _pairs(
                 written, line.positions(parameter)[index_range(parameter.shape, index)]
             )
+
+
+def parameter_of(instruction: Instruction, leaf: int) -> tuple[int, int] | None:
+    """The parameter, by number, and its leaf that an instruction of its computation passes on."""
+    while instruction.opcode is not Opcode.PARAMETER:
+        match instruction.opcode:
+            case Opcode.BITCAST:
+                pass
+            case Opcode.GET_TUPLE_ELEMENT:
+                leaf += element_range(instruction.operands[0].shape, instruction.tuple_index).start
+            case Opcode.CALL:
+                found = parameter_of(instruction.called[0].root, leaf)
+                if found is None:
+                    return None
+                number, leaf = found
+                instruction = instruction.operands[number]
+                continue
+            case _:
+                return None
+        instruction = instruction.operands[0]
+    return instruction.parameter_number, leaf

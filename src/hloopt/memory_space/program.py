@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hloopt.analysis.dataflow import Dataflow, Position, Use, slots_of
@@ -13,13 +14,17 @@ from hloopt.memory.buffers import Buffers
 from hloopt.memory.live_ranges import LiveRanges
 from hloopt.memory_space.use_site import UseSite
 
+TRIVIAL = (Opcode.GET_TUPLE_ELEMENT, Opcode.TUPLE, Opcode.BITCAST)
+"""They pass on what they hold, without touching it."""
+
 
 @dataclass(slots=True)
 class Program:
     """The values, buffers and live ranges of a module, by its schedule.
 
     A time is a position in the flat schedule: what a called computation holds comes before its
-    caller.
+    caller. A called computation has its parameters first, and a root that only passes on what it
+    holds runs last, as what they hold is needed from and until then.
     """
 
     module: Module
@@ -37,7 +42,7 @@ class Program:
         Raises HloVerifyError where its shapes, aliases or calls do not fit together.
         """
         flow = Dataflow.of(module)
-        schedule = FlatSchedule.of(module)
+        schedule = FlatSchedule.of(module, _orders(module))
         buffers = Buffers.of(flow)
         ranges = LiveRanges.of(flow, schedule, buffers)
         return cls(module, flow, schedule, buffers, ranges, _asynchronous(module))
@@ -77,6 +82,23 @@ class Program:
             found = [times[p] for callee in self.entered(user) for p in callee.parameters]
             return min(found, default=times[user])
         return times[user]
+
+
+def _orders(module: Module) -> dict[Computation, Sequence[Instruction]]:
+    """The schedule, but that computations begin with what they are given and end with the root.
+
+    Those of the entry stay where they are: nothing has them ready before.
+    """
+    orders: dict[Computation, Sequence[Instruction]] = {}
+    for computation in module.computations.values():
+        order, root = list(computation.instructions), computation.root
+        if not computation.is_entry:
+            order.sort(key=lambda i: i.opcode is not Opcode.PARAMETER)
+        if root is not order[-1] and root.opcode in TRIVIAL:
+            order.remove(root)
+            order.append(root)
+        orders[computation] = order
+    return orders
 
 
 def _asynchronous(module: Module) -> frozenset[Computation]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow import Position, Use, slots_of
 from hloopt.memory_space.allocation.named_steps import NamedSteps
-from hloopt.memory_space.allocation.values import TRIVIAL
 from hloopt.memory_space.options.options import MemorySpaceOptions
-from hloopt.memory_space.program import Program
+from hloopt.memory_space.program import TRIVIAL, Program
 
 
 @dataclass(slots=True)

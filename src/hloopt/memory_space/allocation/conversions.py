@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from hloopt.ir import Instruction, Opcode
 from hloopt.memory.buffers import Buffer
-from hloopt.memory_space.allocation.values import TRIVIAL
 from hloopt.memory_space.options.options import MemorySpaceOptions
-from hloopt.memory_space.program import Program
+from hloopt.memory_space.program import TRIVIAL, Program
 
 _SLICES = (Opcode.SLICE, Opcode.DYNAMIC_SLICE)
 

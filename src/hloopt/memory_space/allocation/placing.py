@@ -26,13 +26,13 @@ from hloopt.memory_space.allocation.requests import (
 from hloopt.memory_space.allocation.segments import SegmentAllocator
 from hloopt.memory_space.allocation.values import (
     RETURNS,
-    TRIVIAL,
     AllocationValue,
     TimedUse,
 )
 from hloopt.memory_space.heap.chunks import Chunk
 from hloopt.memory_space.ledger.requirements import DEFAULT, Requirement
 from hloopt.memory_space.loop_optimizer.plan import Choice, LoopPlan
+from hloopt.memory_space.program import TRIVIAL
 
 
 @dataclass(slots=True)
@@ -124,16 +124,18 @@ class BufferPlacer:
     ) -> PlannedConversion:
         """The times between which a converted operation has to run.
 
-        Raises NotConverted where nothing reads its result.
+        Raises NotConverted where nothing reads its result, or it is not worth a copy.
         """
         program = self.copies.program
         result = by_position[Position(conversion.operation, 0)]
-        if not result.uses:
+        if not result.uses or not self._is_worth_it(result.value, result.time):
             raise NotConverted(conversion, Reason.REQUIRED)
+        first = Request(result, result.uses[0], result.time, 0, ())
+        self._restrict(first, None, by_position)
         ready, deadline = bounds(program, [conversion.operation])
-        first = min(self.latest_prefetch(site) for site in result.uses)
+        latest = min(self.latest_prefetch(site) for site in result.uses)
         end = min(site.time for site in result.uses)
-        return PlannedConversion(conversion, result, ready, min(first, deadline), end)
+        return PlannedConversion(conversion, result, ready, min(latest, deadline), end)
 
     def _hold_unused(self, one: AllocationValue) -> None:
         """Keep the place of a value that lies in one place with others, but that nothing reads."""
@@ -142,10 +144,17 @@ class BufferPlacer:
             self.copies.ledger.take(required.chunk, one.time, one.time)
 
     def latest_prefetch(self, site: TimedUse) -> int:
-        """A copy has to be done before the user, and before the computations it calls, begin."""
+        """A copy has to be done before the user, and before the computations it calls, begin.
+
+        It stands before what precedes these, unless that calls computations itself: there it would
+        be done before they run, and may start while they do.
+        """
         program, user = self.copies.program, site.use.user
-        starts = [program.schedule.spans[c][0] - 1 for c in program.entered(user)]
-        return min([site.time, *starts])
+        begin = min((program.schedule.spans[c][0] for c in program.entered(user)), default=None)
+        if begin is None or begin > site.time:
+            return site.time
+        calls = begin > 0 and program.entered(program.schedule.steps[begin - 1])
+        return begin if calls else begin - 1
 
     def _restrict(
         self,

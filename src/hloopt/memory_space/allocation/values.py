@@ -10,13 +10,11 @@ from hloopt.analysis.dataflow import Position, Use, slots_of
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.memory_space.allocation.allocations import Allocation, CopyAllocation
 from hloopt.memory_space.allocation.allowed import HELD_UNTIL_DONE
-from hloopt.memory_space.program import Program
+from hloopt.memory_space.program import TRIVIAL, Program
 from hloopt.memory_space.use_site import UseSite
 
 RETURNS = (Opcode.CONDITIONAL, Opcode.CALL)
 """Opcodes whose results are those of the computations they call."""
-TRIVIAL = (Opcode.GET_TUPLE_ELEMENT, Opcode.TUPLE, Opcode.BITCAST)
-"""They pass on what they hold, without touching it."""
 
 
 @dataclass(slots=True, eq=False)

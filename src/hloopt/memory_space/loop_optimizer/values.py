@@ -8,9 +8,8 @@ from enum import Enum, auto
 
 from hloopt.analysis.dataflow import NOTHING, Position, Use, slots_of
 from hloopt.memory.buffers import Buffer
-from hloopt.memory_space.allocation.values import TRIVIAL
 from hloopt.memory_space.costs.costs import MemorySpaceCosts
-from hloopt.memory_space.program import Program
+from hloopt.memory_space.program import TRIVIAL, Program
 
 
 class ValueKind(Enum):

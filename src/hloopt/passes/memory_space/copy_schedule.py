@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hloopt.ir import Computation, Instruction
-from hloopt.memory_space.allocation.values import TRIVIAL
-from hloopt.memory_space.program import Program
+from hloopt.memory_space.program import TRIVIAL, Program
 from hloopt.passes.memory_space.insert_copies import CopyPair
 
 
