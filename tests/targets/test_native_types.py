@@ -22,7 +22,7 @@ memory: {gigabytes: 10, gigabytes_per_second: 1000}
 memory_source: measured
 native_types:
   source: manual
-  types: {bf16: {opcodes: [add], applied: [reduce], widening: [dot]}}
+  types: {bf16: {opcodes: [add], applied: [reduce], widening: [dot], mixing: [convolution]}}
 """
 OPCODES = {opcode.value for opcode in Opcode}
 
@@ -36,7 +36,7 @@ def test_shipped_ones_name_types_and_operations_that_exist(name: str) -> None:
     assert len(native.source) > 20
     assert native.types.keys() <= ELEMENT_TYPES.keys()
     for each in native.types.values():
-        assert each.opcodes | each.applied | each.widening <= OPCODES
+        assert each.opcodes | each.applied | each.widening | each.mixing <= OPCODES
 
 
 def test_all_shipped_ones_are_of_some_target() -> None:
@@ -52,7 +52,10 @@ def test_a_file_has_its_own_or_those_of_a_name(tmp_path: Path) -> None:
     assert native.source == "manual"
     assert native.types == {
         "bf16": NativeType(
-            opcodes=frozenset(["add"]), applied=frozenset(["reduce"]), widening=frozenset(["dot"])
+            opcodes=frozenset(["add"]),
+            applied=frozenset(["reduce"]),
+            widening=frozenset(["dot"]),
+            mixing=frozenset(["convolution"]),
         )
     }
     path.write_text(WHOLE[: WHOLE.index("native_types")] + "native_types: sm_90\n")
@@ -75,7 +78,11 @@ def test_a_description_keeps_them(name: str, tmp_path: Path) -> None:
         ("opcodes: [add]", "opcode: [add]", "native_types: bf16 has no field 'opcode'"),
         ("[add]", "add", "opcodes is 'add', not a list"),
         ("[add]", "[1]", "opcodes has 1, not an opcode"),
-        ("{opcodes: [add], applied: [reduce], widening: [dot]}", "3", "expected a mapping"),
+        (
+            "{opcodes: [add], applied: [reduce], widening: [dot], mixing: [convolution]}",
+            "3",
+            "expected a mapping",
+        ),
         (WHOLE[WHOLE.index("native_types") :], "native_types: sm_91", "did you mean 'sm_90'?"),
         (WHOLE[WHOLE.index("native_types") :], "native_types: 3", "is 3, not a name or mapping"),
     ],

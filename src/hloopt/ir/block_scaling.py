@@ -191,6 +191,12 @@ def dot_dimensions(rank: int) -> dict[str, str]:
     }
 
 
+def _has_shape(product: Instruction, shape: Shape) -> bool:
+    """Whether a product has a shape, but for its element type and its memory space."""
+    layout = product.shape.layout._replace(memory_space=shape.layout.memory_space)
+    return product.shape.with_layout(layout) is shape.with_element_type(product.shape.type_name)
+
+
 def why_no_dot(product: Instruction) -> str | None:
     """The reason why a call with the target BLOCK_SCALED_DOT means nothing, or None where it does.
 
@@ -204,7 +210,7 @@ def why_no_dot(product: Instruction) -> str | None:
         shape = infer_shape(Opcode.DOT, (lhs.values, rhs.values), dot_dimensions(lhs.values.rank))
     except HloVerifyError as error:
         return error.message
-    if not product.shape.is_array or product.shape.dimensions != shape.dimensions:
+    if not product.shape.is_array or not _has_shape(product, shape):
         return "Incorrect output shape for block scaled dot op"
     if len(operands) == _MOST:
         scale = operands[-1].shape

@@ -95,7 +95,12 @@ def _native_types(native: NativeTypes) -> dict[str, Any]:
 
 def native_type_parts(native: NativeType) -> dict[str, list[str]]:
     """The opcodes that are native to a type, sorted, by the field that has them."""
-    parts = {"opcodes": native.opcodes, "applied": native.applied, "widening": native.widening}
+    parts = {
+        "opcodes": native.opcodes,
+        "applied": native.applied,
+        "widening": native.widening,
+        "mixing": native.mixing,
+    }
     return {part: sorted(opcodes) for part, opcodes in parts.items() if opcodes}
 
 

@@ -249,7 +249,7 @@ def _shared_native_types(name: str) -> NativeTypes:
 
 
 def _native_type(data: Any, place: str) -> NativeType:
-    parts = ("opcodes", "applied", "widening")
+    parts = ("opcodes", "applied", "widening", "mixing")
     fields = _checked(data, dict.fromkeys(parts, list), parts, place)
     for part, opcodes in fields.items():
         for opcode in opcodes:

@@ -21,6 +21,8 @@ class NativeType:
     """Of those with one result, the operations that may be if all that they apply may be."""
     widening: frozenset[str] = frozenset()
     """Operations that also give a wider type where all of their operands are of this one."""
+    mixing: frozenset[str] = frozenset()
+    """Operations in which this type and wider ones may meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

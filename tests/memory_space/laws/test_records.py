@@ -17,8 +17,6 @@ from memory_space_lib.checker import check
 from memory_space_lib.examine import NAME
 
 KNOWN = {
-    "WhileAliasedArgumentRequiredAssignmentBug": "the checker takes elements of a loop that "
-    "always hold one value for two",
     "WindowPrefetchSchedule": "the record asks for more scoped memory than there is",
 }
 """Records that break a law, by the last part of their ids."""

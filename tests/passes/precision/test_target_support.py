@@ -21,13 +21,16 @@ two { a = bf16[] parameter(0) b = bf16[] parameter(1) c = bf16[] parameter(2)
   d = bf16[] parameter(3) x = bf16[] add(a, c) y = bf16[] add(b, d)
   ROOT r = (bf16[], bf16[]) tuple(x, y) }
 """
+ROWS = "lhs_contracting_dims={1}, rhs_contracting_dims={1}"
 PRODUCT = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
 
 
 def instruction(line: str) -> Instruction:
     return parse_module(
         f"{HEADER}ENTRY e {{ b = bf16[4] parameter(0) f = f32[4] parameter(1)\n"
-        f"s = bf16[] parameter(2) e = f8e5m2[4] parameter(3) ROOT it = {line} }}"
+        f"s = bf16[] parameter(2) e = f8e5m2[4] parameter(3)\n"
+        f"p = f8e5m2[4,32] parameter(4) q = bf16[4,1] parameter(5)\n"
+        f"r = f32[4,1] parameter(6) ROOT it = {line} }}"
     ).entry.root
 
 
@@ -63,6 +66,8 @@ def test_operations_are_native_to_some_targets(line: str, targets: list[str]) ->
         (f"bf16[] dot(f, f), {PRODUCT}", False),
         ("(bf16[4], f32[4]) tuple(b, f)", True),
         ("f32[4] add(b, b)", False),
+        (f"f32[4,4] scaled-dot(p, p, q, r), {ROWS}", True),
+        (f"bf16[4,4] scaled-dot(p, p, r, r), {ROWS}", True),
     ],
 )
 def test_products_of_low_operands_may_give_the_high_type(line: str, mixes: bool) -> None:

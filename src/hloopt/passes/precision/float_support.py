@@ -132,7 +132,10 @@ class TargetSupport(FloatSupport):
         return FloatSupport.supports_output(self, instruction)
 
     def supports_mixed(self, instruction: Instruction) -> bool:
-        if self.mixed is None and instruction.opcode.value in self.native.widening:
+        name = instruction.opcode.value
+        if self.mixed is None and name in self.native.mixing:
+            return True
+        if self.mixed is None and name in self.native.widening:
             operands = instruction.operands
             is_widened = instruction.shape.type_name == self.high
             if is_widened and all(each.shape.type_name == self.low for each in operands):
