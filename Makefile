@@ -203,6 +203,10 @@ memory-space-validity: $(DEV) ## COUNT random programs (500), benchmarks: places
 	$(BIN)/python tools/memory_space_validity.py --shared $(HLOOPT_SHARED)
 	$(BIN)/python tools/memory_space_validity.py --seed $(SEED) --random $(or $(COUNT),500)
 
+.PHONY: memory-space-times
+memory-space-times: $(DEV) ## searched memory spaces beside the heuristic's and the bound, into docs/: 20 minutes
+	$(BIN)/python tools/memory_space_times.py --shared $(HLOOPT_SHARED) --write
+
 .PHONY: pipeliner-fuzz
 pipeliner-fuzz: $(DEV) ## COUNT random loops (500): collectives pipelined, ours and XLA:GPU's; needs ASK
 	$(BIN)/python tools/pipeliner_fuzz.py --shared $(HLOOPT_SHARED) \

@@ -28,6 +28,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "options",
         "plain_data",
         "processes",
+        "search_budget",
         "split",
         "token_reader",
         "yaml_reader",

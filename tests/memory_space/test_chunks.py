@@ -41,6 +41,36 @@ def test_one_place_is_no_conflict() -> None:
     assert heap.conflict() is None
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "copied", "free", "stays"),
+    [
+        (3, 5, False, True, True),  # after it
+        (2, 5, False, False, True),  # a copy would fill what is read at 2
+        (0, 1, False, True, True),  # what is there at 1 is updated in place
+        (0, 2, False, False, True),
+        (2, 5, True, False, True),
+        (1, 5, True, False, False),  # the copy is there since 1
+        (0, 1, True, True, False),
+    ],
+)
+def test_a_place_that_is_shared(
+    start: int, end: int, copied: bool, free: bool, stays: bool
+) -> None:
+    heap, chunk, other = ChunkHeap(8), Chunk(0, 16), Chunk(0, 16)
+    heap.take(chunk, 1, 2, copied=copied)
+    heap.unite(chunk, other)
+    assert heap.is_free(other, start, end) is free
+    assert heap.may_stay(other, start, end) is stays
+
+
+def test_a_place_that_is_not_shared() -> None:
+    heap = ChunkHeap(8)
+    heap.take(Chunk(0, 16), 1, 2)
+    for question in (heap.is_free, heap.may_stay):
+        assert not question(Chunk(8, 8), 2, 3)
+        assert question(Chunk(8, 8), 3, 4)
+
+
 def test_verify_finds_two_values_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assign(chain(6), verify=True)
     monkeypatch.setattr(ChunkHeap, "best_offset", lambda *_: 0)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.options import Seconds
-from hloopt.scheduling.search import module_search
-from hloopt.scheduling.search.module_search import Budget
-from hloopt.scheduling.search_options import SearchOptions
+from hloopt import search_budget
+from hloopt.search_budget import SearchBudget
 
 
 class Clock:
@@ -21,7 +19,7 @@ class Clock:
 
 
 def test_iterations_are_taken_one_by_one() -> None:
-    budget = Budget(SearchOptions(iterations=4), None)
+    budget = SearchBudget("orders", 30.0, 4, None)
     parts = []
     while budget.take():
         parts.append(budget.part)
@@ -32,15 +30,15 @@ def test_iterations_are_taken_one_by_one() -> None:
 
 
 def test_no_iterations_are_none() -> None:
-    budget = Budget(SearchOptions(iterations=0), None)
+    budget = SearchBudget("orders", 30.0, 0, None)
     assert budget.part == 1.0
     assert not budget.take()
 
 
 def test_time_runs_from_the_beginning_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(module_search, "time", clock)
-    budget = Budget(SearchOptions(budget=Seconds(10)), None)
+    monkeypatch.setattr(search_budget, "time", clock)
+    budget = SearchBudget("orders", 10.0, None, None)
     for seconds, part, takes in ((0, 0.0, True), (5, 0.5, True), (9, 0.9, True), (10, 1.0, False)):
         clock.now = 1000.0 + seconds
         assert budget.part == part
@@ -51,12 +49,14 @@ def test_time_runs_from_the_beginning_of_the_search(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_time_is_none() -> None:
-    assert not Budget(SearchOptions(budget=Seconds(0)), None).take()
+    assert not SearchBudget("orders", 0.0, None, None).take()
 
 
 def test_progress_is_told_now_and_then() -> None:
     told: list[tuple[str, float]] = []
-    budget = Budget(SearchOptions(iterations=256), lambda what, part: told.append((what, part)))
+    budget = SearchBudget(
+        "orders", 30.0, 256, lambda what, part: told.append((what, part)), steps_per_report=64
+    )
     while budget.take():
         pass
-    assert told == [("searching for a better schedule", part) for part in (0.0, 0.25, 0.5, 0.75)]
+    assert told == [("searching for orders", part) for part in (0.0, 0.25, 0.5, 0.75)]

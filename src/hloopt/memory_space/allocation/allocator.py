@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from hloopt.analysis.dataflow import Position
 from hloopt.ir import Opcode
 from hloopt.memory.buffers import Buffer
-from hloopt.memory_space.allocation.allocations import CopyAllocation
 from hloopt.memory_space.allocation.copies import Copies
 from hloopt.memory_space.allocation.placing import BufferPlacer
 from hloopt.memory_space.allocation.requests import GivenUp, NotConverted, Reason
@@ -28,6 +27,8 @@ class Allocator:
     scoped: ScopedMemory = field(default_factory=ScopedMemory)
     values: list[AllocationValue] = field(default_factory=list)
     """All that was placed, in the order of placing."""
+    has_conversions: bool = False
+    """Whether an operation that was placed is to become asynchronous."""
     _final: set[Buffer] = field(default_factory=set)
 
     @property
@@ -93,7 +94,7 @@ class Allocator:
             else:
                 ledger.keep()
                 self._final.update(group)
-                self.values += made
+                self.add(made)
                 return reason
         self._final.add(buffer)
         if self.placer.colored.is_demanded(buffer):
@@ -130,14 +131,11 @@ class Allocator:
         ]
         self.mover.move(self.values, fixed, reserved)
 
-    @property
-    def has_conversions(self) -> bool:
-        """Whether an operation that was placed is to become asynchronous."""
-        return any(
-            isinstance(a, CopyAllocation) and a.operation is not None
-            for value in self.values
-            for a in value.sequence
-        )
+    def add(self, made: Iterable[AllocationValue]) -> None:
+        """Note what is placed for good."""
+        for value in made:
+            self.values.append(value)
+            self.has_conversions |= any(copy.operation is not None for copy in value.copies)
 
     def _require_efficient(self, made: Sequence[AllocationValue]) -> bool:
         """Require default memory of what is copied for too little; whether there is any of that."""

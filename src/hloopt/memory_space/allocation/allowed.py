@@ -10,6 +10,7 @@ from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
 from hloopt.ir.opcode import ASYNC
 from hloopt.memory.buffers import Buffer
+from hloopt.memory_space.allocation.hints import UseName
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.memory_space.options.parts import Description
 from hloopt.memory_space.program import Program
@@ -27,6 +28,8 @@ class Allowed:
 
     program: Program
     options: MemorySpaceOptions
+    denied: frozenset[UseName] = frozenset()
+    """Uses that a search has read default memory."""
 
     def buffer(self, buffer: Buffer) -> bool:
         """Whether any value of a buffer may ever be in alternate memory."""
@@ -65,6 +68,8 @@ class Allowed:
         operands of an all-to-all, whose shapes have to be equal.
         """
         user = use.user
+        if self.denied and (user.name, use.operand, use.slot) in self.denied:
+            return False
         if user.opcode is Opcode.ASYNC_UPDATE and use.operand:
             return False
         if user.opcode is Opcode.ALL_TO_ALL and len(user.operands) > 1:

@@ -243,13 +243,13 @@ class BlockPrefetches:
             self._last_start = start
             offset = self._ledger.heap.best_offset(block.buffer.size, start + 1, block.last)
             chunk = Chunk(offset, block.buffer.size)
-            self._ledger.take(chunk, start + 1, block.last)
+            self._ledger.take(chunk, start + 1, block.last, copied=True)
             self._ledger.add_copy(start, block.done_before, 0.0, out=False)
             if block.call is None:
                 self._load(block, chunk, start)
             else:
                 self._move(block, block.call, chunk, start)
-            self.allocator.values += block.owners
+            self.allocator.add(block.owners)
 
     def _earliest_start(self, block: _Block, earliest: int) -> int | None:
         """The first time, in the computation of the value, after which it can be loaded.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hloopt.diagnostics import Defect, PassRefused, counted
@@ -18,8 +19,10 @@ from hloopt.memory_space.allocation.cross_program import (
     CrossProgramPrefetch,
     CrossProgramPrefetcher,
 )
+from hloopt.memory_space.allocation.hints import NO_HINTS, Hints, ValueName
 from hloopt.memory_space.allocation.order import (
     ascending_size,
+    first_value,
     prefetch_candidates,
     sorted_buffers,
 )
@@ -64,14 +67,16 @@ class Plan:
     """Buffers of which a use reads default memory, and why."""
 
 
-def plan_memory_spaces(module: Module, options: MemorySpaceOptions) -> Plan:
+def plan_memory_spaces(
+    module: Module, options: MemorySpaceOptions, hints: Hints = NO_HINTS
+) -> Plan:
     """Plan which values of a scheduled module live in alternate memory.
 
     Near-linear in the module's size. Raises PassRefused for options that cannot be satisfied.
     """
     program = Program.of(module)
     copies = _copies(module, program, options)
-    allowed = Allowed(program, options)
+    allowed = Allowed(program, options, hints.denied)
     candidates = [
         b for b in program.buffers.all if b.size <= options.max_size_in_bytes and allowed.buffer(b)
     ]
@@ -93,7 +98,7 @@ def plan_memory_spaces(module: Module, options: MemorySpaceOptions) -> Plan:
     placer.conversions = Conversions.of(program, options, candidates, final)
     placer.loop_plan = _loop_plan(copies, {*candidates} - {*prefetched} - loaded)
     outside = {}
-    for buffer in _in_order(placer, candidates):
+    for buffer in _in_order(placer, candidates, hints.ranks):
         if buffer not in prefetched:
             outside[buffer] = allocator.allocate(buffer)
     if options.verify:
@@ -178,13 +183,17 @@ def _picker(
     )
 
 
-def _in_order(placer: BufferPlacer, candidates: list[Buffer]) -> list[Buffer]:
+def _in_order(
+    placer: BufferPlacer, candidates: list[Buffer], ranks: Mapping[ValueName, int]
+) -> list[Buffer]:
     """Buffers in the order of placing: what has to be in alternate memory first."""
     copies, colorings = placer.copies, placer.colored.colorings
     program, options = copies.program, copies.options
     tied = [program.buffers.of_value[value] for value in placer.conversions.by_source]
     buffers = dict.fromkeys((*candidates, *tied))
     found = sorted_buffers(program, buffers, options, copies.costs)
+    if ranks:
+        found.sort(key=lambda buffer: ranks.get(_name(program, buffer), 0))
 
     def urgency(buffer: Buffer) -> tuple[int, ...]:
         if not colorings.precolored.isdisjoint(buffer.values):
@@ -203,6 +212,11 @@ def _in_order(placer: BufferPlacer, candidates: list[Buffer]) -> list[Buffer]:
             help="give the numbers from 0 in the order in which the buffers are to be placed",
         )
     return [found[number] for number in options.autotuning_config]
+
+
+def _name(program: Program, buffer: Buffer) -> ValueName:
+    first = first_value(program, buffer)
+    return program.flow.definer[first].name, program.flow.slot[first]
 
 
 def _is_annotated_parameter(program: Program, colored: Colored, buffer: Buffer) -> bool:
@@ -234,5 +248,5 @@ def _prefetch_parameters(
     else:
         chosen = prefetch_candidates(copies.program, eligible, copies.options)
     found = prefetcher.prefetch(annotated, chosen)
-    allocator.values += [owner for _, _, owner in found]
+    allocator.add(owner for _, _, owner in found)
     return {buffer: prefetch for buffer, prefetch, _ in found}

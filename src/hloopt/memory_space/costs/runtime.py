@@ -26,24 +26,33 @@ class RuntimeSimulator:
     """
 
     def __init__(
-        self, costs: MemorySpaceCosts, schedule: FlatSchedule, alternate_memory_space: int
+        self,
+        costs: MemorySpaceCosts,
+        schedule: FlatSchedule,
+        alternate_memory_space: int,
+        skipped: Collection[Opcode] = (Opcode.WHILE,),
     ) -> None:
+        """`skipped` are opcodes whose work is that of the steps they call.
+
+        XLA's simulator counts calls and conditionals once more.
+        """
         self.queues = CopyQueues(costs.options.default_rate)
         self._costs = costs
         self._schedule = schedule
         self._space = alternate_memory_space
+        self._skipped = skipped
         self._runs: dict[Computation, int] = {}
 
     def seconds(self) -> float:
         """The run time, with waits for copies between the memories."""
-        return sum(self.step(step) * self._runs_of(step.parent) for step in self._steps())
+        return sum(self.step(step) * self.runs_of(step.parent) for step in self.steps())
 
     def seconds_without_copies(self) -> float:
         """The run time if all copies are done when they are needed."""
         return sum(
             self._costs.elapsed_seconds(step, *self.alternate_parts(step))
-            * self._runs_of(step.parent)
-            for step in self._steps()
+            * self.runs_of(step.parent)
+            for step in self.steps()
         )
 
     def step(
@@ -85,7 +94,19 @@ class RuntimeSimulator:
             if part.is_array and part.layout.memory_space == self._space:
                 yield slots.indices[number]
 
-    def _is_alternate(self, shape: Shape) -> bool:
+    def gain(self, user: Instruction, operand: Instruction) -> float:
+        """The seconds by which one run of an instruction is shorter with an operand as it is.
+
+        The operand is in alternate memory; without, it would be in default memory.
+        """
+        operands, results = self.alternate_parts(user)
+        others = [part for part in operands if user.operands[part[0]] is not operand]
+        costs = self._costs
+        without = costs.elapsed_seconds(user, others, results)
+        return without - costs.elapsed_seconds(user, operands, results)
+
+    def is_alternate(self, shape: Shape) -> bool:
+        """Whether a part of a shape is in alternate memory."""
         return next(self._alternate(shape), None) is not None
 
     def _start(self, start: Instruction) -> None:
@@ -93,17 +114,18 @@ class RuntimeSimulator:
             target, source = start.shape.elements[:2]
         else:
             (source, *_), target = start.shape.elements[0].elements, start.shape.elements[1]
-        to_alternate = self._is_alternate(target)
-        if to_alternate != self._is_alternate(source):
+        to_alternate = self.is_alternate(target)
+        if to_alternate != self.is_alternate(source):
             queue = self.queues.reads if to_alternate else self.queues.writes
             queue[start] = leaf_bytes(target)
 
-    def _steps(self) -> Iterator[Instruction]:
+    def steps(self) -> Iterator[Instruction]:
+        """The instructions that take time, in order."""
         for step in self._schedule.steps:
-            if step.opcode is not Opcode.WHILE and not step.parent.is_asynchronous:
+            if step.opcode not in self._skipped and not step.parent.is_asynchronous:
                 yield step
 
-    def _runs_of(self, computation: Computation) -> int:
+    def runs_of(self, computation: Computation) -> int:
         """The number of times a computation runs."""
         path = []
         while computation not in self._runs:

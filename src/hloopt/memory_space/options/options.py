@@ -8,6 +8,7 @@ from typing import Literal
 
 from hloopt.memory_space.options.cost_options import CostOptions
 from hloopt.memory_space.options.parts import (
+    AssignmentSearch,
     Coloring,
     ContiguousRule,
     Description,
@@ -136,6 +137,9 @@ class MemorySpaceOptions(PassOptions):
     )
     memory_bound_loop_optimizer_options: LoopOptimizerOptions = option(
         LoopOptimizerOptions(), "whether, and how, loops that were unrolled are planned as such"
+    )
+    search: AssignmentSearch | None = option(
+        None, "look for an assignment that is better by the cost model"
     )
     autotuning_config: tuple[int, ...] | None = option(
         None, "a permutation of the order of buffers"

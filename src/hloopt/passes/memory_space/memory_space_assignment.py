@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir import Module
+from hloopt.memory_space.allocation.hints import NO_HINTS
 from hloopt.memory_space.allocation.planning import plan_memory_spaces
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.memory_space.assignment import apply_plan
 from hloopt.passes.memory_space.option_groups import MEMORY_SPACE_ASSIGNMENT
-from hloopt.passes.memory_space.remarks import report_plan
+from hloopt.passes.memory_space.remarks import outcome_text, report_plan
 from hloopt.passes.memory_space.report import MemorySpaceReport
+
+if TYPE_CHECKING:
+    from hloopt.passes.memory_space.search.search import Outcome
 
 
 @register(
@@ -44,10 +50,16 @@ class MemorySpaceAssignment(ModulePass):
             )
         if context.is_at_limit:
             return False
+        options, hints = self.options, NO_HINTS
+        if options.search is not None:
+            found = self._search(module, context).best
+            if found is None:
+                return False
+            options, hints = found.options, found.hints
         before = module.version
-        plan = plan_memory_spaces(module, self.options)
-        report_plan(plan, self.options, context)
-        self.report = apply_plan(module, plan, self.options)
+        plan = plan_memory_spaces(module, options, hints)
+        report_plan(plan, options, context)
+        self.report = apply_plan(module, plan, options)
         changed = module.version != before
         if changed:
             count = len(self.report.chunks)
@@ -57,3 +69,20 @@ class MemorySpaceAssignment(ModulePass):
                 f"{self.options.alternate_memory_space}",
             )
         return changed
+
+    def _search(self, module: Module, context: PassContext) -> Outcome:
+        """Look for the best assignment and remark on its time."""
+        from hloopt.passes.memory_space.search.search import search_assignment
+
+        if self.options.cost_model is None:
+            raise PassRefused(
+                "the search for places needs a cost model", help="give the option cost_model"
+            )
+        if self.options.autotuning_config is not None:
+            raise PassRefused(
+                "autotuning_config gives the order of buffers, which the search looks for",
+                help="leave one of the two out",
+            )
+        found = search_assignment(module, self.options, context.on_progress)
+        context.analysis(module.entry.root, outcome_text(found))
+        return found

@@ -10,7 +10,7 @@ MEMORY_SPACE_ASSIGNMENT = {
     "The order of buffers": (
         *("sort", "msa_sort_order_overrides", "autotuning_config"),
         *("max_retries", "max_repacks", "repacker", "repack_after_every_allocation"),
-        "inefficient_use_to_copy_ratio",
+        *("inefficient_use_to_copy_ratio", "search"),
     ),
     "Prefetches and evictions": (
         *("prefetch_interval_picker", "preferred_prefetch_overrides"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hloopt.diagnostics import counted
 from hloopt.memory.buffers import Buffer
 from hloopt.memory_space.allocation.order import first_value
@@ -9,6 +11,9 @@ from hloopt.memory_space.allocation.planning import Plan
 from hloopt.memory_space.allocation.requests import Reason
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.pass_framework.base import PassContext
+
+if TYPE_CHECKING:
+    from hloopt.passes.memory_space.search.search import Outcome
 
 _LEAST_SHARE = 1 / 1024
 """Values that take less of alternate memory are not worth a remark."""
@@ -47,3 +52,16 @@ def _cost(plan: Plan, buffer: Buffer) -> str:
     gains = (plan.costs.use_benefit(plan.program.place_of(use)) for use in uses)
     seconds = sum(gain for gain in gains if gain > 0)
     return f", at most {seconds * 1e6:,.3g} us to be gained" if seconds else ", nothing to gain"
+
+
+def outcome_text(found: Outcome) -> str:
+    """The times of a search by the cost model."""
+    return (
+        f"{_time(found.seconds)} by the cost model, {_time(found.heuristic)} by the rules alone, "
+        f"{_time(found.plain)} with all in default memory, {_time(found.least)} at the very least; "
+        f"{counted(found.tried, 'assignment')} tried"
+    )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:,.3f} us"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -19,15 +17,12 @@ from hloopt.scheduling.search.computation_search import (
 )
 from hloopt.scheduling.search.packing import Packing
 from hloopt.scheduling.search_options import SearchOptions
+from hloopt.search_budget import Progress, SearchBudget
 
 _FIRST_ROUND = 2000
-_PROGRESS_STEPS = 64
+_STEPS_PER_REPORT = 64
 _GROWTH = 1.5
 """By how much each round is longer than the one before."""
-
-
-Progress = Callable[[str, float], None]
-"""Told what takes long, and which part of it is done, from 0 to 1."""
 
 
 class SearchOutcome(NamedTuple):
@@ -36,37 +31,6 @@ class SearchOutcome(NamedTuple):
     tried: int
     """The number of orders that were looked at."""
     findings: list[Finding]
-
-
-class Budget:
-    """The time a search may go on: for a number of steps, or a time."""
-
-    def __init__(self, options: SearchOptions, on_progress: Progress | None) -> None:
-        self._steps = options.iterations
-        self._seconds = options.budget
-        self._begin = time.perf_counter()
-        self._on_progress = on_progress
-        self.taken = 0
-        """Steps so far."""
-
-    @property
-    def part(self) -> float:
-        """The part that is used up, from 0 to 1."""
-        if self._steps is not None:
-            used, whole = float(self.taken), float(self._steps)
-        else:
-            used, whole = time.perf_counter() - self._begin, self._seconds
-        return min(used / whole, 1.0) if whole else 1.0
-
-    def take(self) -> bool:
-        """Whether another step may be done; it then counts as taken."""
-        part = self.part
-        if part >= 1:
-            return False
-        if self._on_progress is not None and self.taken % _PROGRESS_STEPS == 0:
-            self._on_progress("searching for a better schedule", part)
-        self.taken += 1
-        return True
 
 
 def search_module(
@@ -80,7 +44,13 @@ def search_module(
     In the end no computation takes longer, or waits longer for collectives, than before, the
     module needs no more memory than allowed, and every rule of the scheduler holds.
     """
-    budget = Budget(options, on_progress)
+    budget = SearchBudget(
+        "a better schedule",
+        options.budget,
+        options.iterations,
+        on_progress,
+        steps_per_report=_STEPS_PER_REPORT,
+    )
     search = ModuleSearch(scheduler, computations, options)
     search.run(budget)
     return SearchOutcome(budget.taken, search.adopt())
@@ -112,7 +82,7 @@ class ModuleSearch:
             if search.computation.is_entry:
                 search.problem.memory.limit = self.limit
 
-    def run(self, budget: Budget) -> None:
+    def run(self, budget: SearchBudget) -> None:
         """Search in rounds, in one computation after the other, until the budget is used up.
 
         Whoever comes first has the choice of the memory that is left: callees, as the body of a

@@ -1,0 +1,1 @@
+"""A search for an assignment that the cost model likes better than that of the heuristics."""

@@ -1,0 +1,98 @@
+"""One assignment on a copy of a module, and the time that the cost model says it runs for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hloopt.analysis.flat_schedule import FlatSchedule
+from hloopt.ir import Instruction, Module, Opcode
+from hloopt.ir.clone import clone_module
+from hloopt.memory_space.allocation.hints import Hints, UseName, ValueName
+from hloopt.memory_space.allocation.order import first_value
+from hloopt.memory_space.allocation.planning import Plan, plan_memory_spaces
+from hloopt.memory_space.costs.costs import MemorySpaceCosts
+from hloopt.memory_space.costs.runtime import RuntimeSimulator
+from hloopt.memory_space.options.options import MemorySpaceOptions
+from hloopt.passes.memory_space.assignment import apply_plan
+
+CALLERS = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
+"""Opcodes whose work is that of the steps they call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A use that a prefetch serves."""
+
+    use: UseName
+    wait: float
+    """Seconds that the program waits for the prefetch, over all runs."""
+    gain: float
+    """Seconds that the user is shorter for it."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """The outcome of one assignment."""
+
+    options: MemorySpaceOptions
+    hints: Hints
+    seconds: float
+    """What the program runs for by the cost model."""
+    reads: list[Read] = field(default_factory=list)
+    outside: dict[ValueName, float] = field(default_factory=dict)
+    """Buffers of which a use reads default memory, and what alternate memory would gain, once."""
+
+
+def run_seconds(module: Module, options: MemorySpaceOptions) -> float:
+    """The seconds that a scheduled module runs for by the cost model. O(operands)."""
+    return _simulator(module, options).seconds()
+
+
+def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) -> Trial:
+    """Assign a copy of a module and ask the cost model. Near-linear, as the pass."""
+    copy, _ = clone_module(module)
+    plan = plan_memory_spaces(copy, options, hints)
+    outside = dict(_outside(plan))
+    apply_plan(copy, plan, options)
+    simulator = _simulator(copy, options)
+    seconds = 0.0
+    reads: list[Read] = []
+    for step in simulator.steps():
+        took = simulator.step(step) * simulator.runs_of(step.parent)
+        seconds += took
+        if step.opcode is Opcode.COPY_DONE:
+            reads += _reads(simulator, step, took)
+    return Trial(options, hints, seconds, reads, outside)
+
+
+def _simulator(module: Module, options: MemorySpaceOptions) -> RuntimeSimulator:
+    assert options.cost_model is not None
+    costs = MemorySpaceCosts(module, options.cost_model)
+    schedule = FlatSchedule.of(module)
+    return RuntimeSimulator(costs, schedule, options.alternate_memory_space, CALLERS)
+
+
+def _reads(simulator: RuntimeSimulator, done: Instruction, wait: float) -> Iterator[Read]:
+    """The uses of a prefetch, which share its wait."""
+    if not simulator.is_alternate(done.shape):
+        return
+    users = [user for user in done.users if user.opcode is not Opcode.TUPLE]
+    for user in users:
+        gain = simulator.gain(user, done) * simulator.runs_of(user.parent)
+        for number, operand in enumerate(user.operands):
+            if operand is done:
+                yield Read((user.name, number, 0), wait / len(users), gain)
+
+
+def _outside(plan: Plan) -> Iterator[tuple[ValueName, float]]:
+    flow, costs = plan.program.flow, plan.costs
+    assert costs is not None
+    for buffer, reason in plan.outside.items():
+        if not reason:
+            continue
+        uses = (use for value in buffer.values for use in flow.uses(value))
+        gain = sum(max(0.0, costs.use_benefit(plan.program.place_of(use))) for use in uses)
+        if gain > 0:
+            first = first_value(plan.program, buffer)
+            yield (flow.definer[first].name, flow.slot[first]), gain
