@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.memory_space.test_pass import assign, chain
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
+from hloopt.text import parse_module
 
 COPIES = {
     "enable_sync_copy_replacement": True,
@@ -32,8 +34,7 @@ def test_a_copy_is_made_asynchronous_unless_it_is_a_result(
     assert read.shape.layout.memory_space == (opcode is Opcode.COPY_DONE)
 
 
-def test_what_follows_a_loop_reads_what_the_loop_passed_on() -> None:
-    text = """HloModule m, is_scheduled=true
+LOOP = """HloModule m, is_scheduled=true
 
 %body (b: (f32[8], f32[8], s32[])) -> (f32[8], f32[8], s32[]) {
   %b = (f32[8], f32[8], s32[]) parameter(0)
@@ -69,8 +70,22 @@ ENTRY %e (p0: f32[8], p1: f32[8]) -> f32[8] {
   ROOT %r = f32[8] add(%x, %w1)
 }
 """
-    module, _ = assign(text, max_size_in_bytes=64)
+"""%x is passed through a loop that overwrites its place."""
+
+
+def test_what_follows_a_loop_reads_what_the_loop_passed_on() -> None:
+    module, _ = assign(LOOP, max_size_in_bytes=64)
     assert module["x"].shape.layout.memory_space == 1
     late = module.entry.root.operands[0]
     assert late.opcode is Opcode.GET_TUPLE_ELEMENT  # %x is overwritten in the loop
     assert late.operands[0] is module["w"]
+
+
+def test_layouts_that_differ_before_layout_assignment_are_no_bitcasts() -> None:
+    text = LOOP.replace("f32[8]", "f32[2,4]")
+    text = text.replace("%x = f32[2,4] negate", "%x = f32[2,4]{0,1} negate")
+    module, _ = assign(text, max_size_in_bytes=64)
+    assert module.entry.root.operands[0].operands[0] is module["w"]  # rewired
+    assert list(module.instructions(Opcode.BITCAST)) == []
+    settings = RunSettings(seeds=1)
+    assert Reference(parse_module(text), settings).compare(module, "bits") is None

@@ -35,8 +35,7 @@ def test_limits_on_copies_are_not_exceeded(most: int, wanted: int, found: int) -
 
 @pytest.mark.parametrize("kind", ["instruction-count", "cost-analysis"])
 def test_settings_of_the_other_picker_stay(kind: str) -> None:
-    picker = replace(OPTIONS.prefetch_interval_picker, kind=kind)
-    options = replace(OPTIONS, prefetch_interval_picker=picker)
+    options = options_of({**BY_COST, "prefetch_interval_picker": {"kind": kind}})
     names = {name for seed in range(60) for name in varied(options, {}, Random(seed))}
     ratios = {name for name in names if name.endswith("_ratio") and "picker" in name}
     assert len(ratios) == (0 if kind == "instruction-count" else 3)

@@ -120,7 +120,17 @@ def _add_aliases(program: Program, made: Sequence[AllocationValue]) -> None:
 
 def origin(use: Use) -> Position:
     """Where a use finds its value, behind tuples, elements and bitcasts. O(those)."""
+    return _origin(use)[0]
+
+
+def is_bitcast_before(use: Use) -> bool:
+    """Whether a use reads its value through a bitcast. O(tuples, elements and bitcasts)."""
+    return _origin(use)[1]
+
+
+def _origin(use: Use) -> tuple[Position, bool]:
     instruction, slot = use.user.operands[use.operand], use.slot
+    is_bitcast = False
     while True:
         if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
             number = instruction.tuple_index
@@ -131,6 +141,6 @@ def origin(use: Use) -> Position:
             number = bisect_right(starts, slot) - 1
             instruction, slot = instruction.operands[number], slot - starts[number]
         elif instruction.opcode is Opcode.BITCAST:
-            instruction = instruction.operands[0]
+            instruction, is_bitcast = instruction.operands[0], True
         else:
-            return Position(instruction, slot)
+            return Position(instruction, slot), is_bitcast

@@ -17,7 +17,7 @@ from hloopt.memory_space.allocation.allocations import (
     ParentAllocation,
 )
 from hloopt.memory_space.allocation.allowed import HELD_UNTIL_DONE
-from hloopt.memory_space.allocation.values import AllocationValue, origin
+from hloopt.memory_space.allocation.values import AllocationValue, is_bitcast_before, origin
 from hloopt.memory_space.heap.chunks import Part
 from hloopt.memory_space.program import Program
 from hloopt.passes.async_ops.async_pairs import AsyncPair, done_of, wrap
@@ -61,9 +61,20 @@ class CopyInserter:
                 continue
             made = self.instruction_of(allocation)
             for use in uses:
-                self._reads.setdefault((use.user, use.operand), {})[use.slot] = made
+                read = self._as_read(use, made)
+                self._reads.setdefault((use.user, use.operand), {})[use.slot] = read
         for (user, number), slots in self._reads.items():
             user.replace_operand(number, self._replaced(user.operands[number], slots))
+
+    def _as_read(self, use: Use, value: Instruction) -> Instruction:
+        """A value as a use reads it: behind a bitcast where the use has one before it.
+
+        Before layout assignment layouts of one value differ and mean nothing.
+        """
+        if not is_bitcast_before(use):
+            return value
+        read = Position(use.user.operands[use.operand], use.slot)
+        return in_shape(value, self.program.shape(read))
 
     def instruction_of(self, allocation: Allocation) -> Instruction:
         """The instruction that holds an allocation's value, alone; copies are made when asked."""
@@ -199,7 +210,7 @@ class CopyInserter:
         O(slots of the tuples on the path).
         """
         if 0 in slots:
-            return in_shape(slots[0], old.shape)
+            return slots[0]
         starts = slots_of(old.shape).element_starts
         inner: dict[int, dict[int, Instruction]] = {}
         for slot, value in slots.items():
