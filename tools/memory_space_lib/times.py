@@ -83,7 +83,7 @@ def searched(path: Path, mebibytes: int, target: str, seconds: float, seed: int)
 
 
 def summary(found: Sequence[Times]) -> list[str]:
-    """What the table comes to, as lines."""
+    """The sums of the table, as lines."""
     counted = [one for one in found if one.gap >= LEAST_GAP]
     lines = [
         f"{len(counted)} of {len(found)} rows have a gap of {LEAST_GAP:.0%} or more between "

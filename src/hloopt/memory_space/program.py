@@ -93,8 +93,11 @@ def _orders(module: Module) -> dict[Computation, Sequence[Instruction]]:
     for computation in module.computations.values():
         order, root = list(computation.instructions), computation.root
         if not computation.is_entry:
-            order.sort(key=lambda i: i.opcode is not Opcode.PARAMETER)
-        if root is not order[-1] and root.opcode in TRIVIAL:
+            order.sort(
+                key=lambda i: i.opcode is not Opcode.PARAMETER or bool(i.control_predecessors)
+            )
+        is_waited_for = root.users or root.control_successors
+        if root is not order[-1] and root.opcode in TRIVIAL and not is_waited_for:
             order.remove(root)
             order.append(root)
         orders[computation] = order

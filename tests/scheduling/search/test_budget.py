@@ -55,8 +55,12 @@ def test_no_time_is_none() -> None:
 def test_progress_is_told_now_and_then() -> None:
     told: list[tuple[str, float]] = []
     budget = SearchBudget(
-        "orders", 30.0, 256, lambda what, part: told.append((what, part)), steps_per_report=64
+        "a better schedule",
+        30.0,
+        256,
+        lambda what, part: told.append((what, part)),
+        steps_per_report=64,
     )
     while budget.take():
         pass
-    assert told == [("searching for orders", part) for part in (0.0, 0.25, 0.5, 0.75)]
+    assert told == [("searching for a better schedule", part) for part in (0.0, 0.25, 0.5, 0.75)]

@@ -1,4 +1,4 @@
-"""What a search adds to the options of an assignment."""
+"""Additions of a search to the options of an assignment."""
 
 from __future__ import annotations
 

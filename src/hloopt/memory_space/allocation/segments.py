@@ -98,7 +98,7 @@ class SegmentAllocator:
         return reasons
 
     def _required_for(self, owner: AllocationValue, site: TimedUse) -> Requirement | None:
-        """What a use requires, by itself or since other positions share its place."""
+        """The place that a use requires, by itself or since other positions share its place."""
         requirements, flow = self.copies.ledger.requirements, self.copies.program.flow
         found = requirements.at(owner.value, site.time)
         for alias in site.aliases:

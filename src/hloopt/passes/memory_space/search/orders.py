@@ -19,7 +19,7 @@ from hloopt.passes.memory_space.search.trial import CALLERS
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a buffer gains and takes."""
+    """The gain of a buffer in alternate memory, and its size in bytes and time."""
 
     seconds: float
     """The time saved over all runs if it is in alternate memory."""

@@ -38,7 +38,7 @@ class Trial:
     options: MemorySpaceOptions
     hints: Hints
     seconds: float
-    """What the program runs for by the cost model."""
+    """The run time of the program by the cost model."""
     reads: list[Read] = field(default_factory=list)
     outside: dict[ValueName, float] = field(default_factory=dict)
     """Buffers of which a use reads default memory, and what alternate memory would gain, once."""
