@@ -1,12 +1,35 @@
-"""The time that a search may go on."""
+"""The time that a search may go on, as options say it, and as it is used up."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from hloopt.diagnostics import PipelineError
+from hloopt.options import PassOptions, Seconds, option
 
 Progress = Callable[[str, float], None]
 """Told what takes long, and which part of it is done, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchLimits(PassOptions):
+    """Options of a search that goes on until it is told to end."""
+
+    budget: Seconds = option(Seconds(30), "how long to look, such as 30s or 2min")
+    iterations: int | None = option(
+        None, "how many changes to try instead: the result then is always the same"
+    )
+    seed: int = option(0, "another one tries other changes")
+
+    def __post_init__(self) -> None:
+        """Raise PipelineError for a search that would never end."""
+        for name in ("budget", "iterations"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < inf:
+                raise PipelineError(f"the search's {name} is {value}: it has to be 0 or more")
 
 
 class SearchBudget:
@@ -15,16 +38,14 @@ class SearchBudget:
     def __init__(
         self,
         what: str,
-        seconds: float,
-        steps: int | None,
+        limits: SearchLimits,
         on_progress: Progress | None,
         *,
         steps_per_report: int = 1,
     ) -> None:
         """`what` is searched for, as progress says; it does so every few steps."""
         self._what = what
-        self._steps = steps
-        self._seconds = seconds
+        self._limits = limits
         self._begin = time.perf_counter()
         self._on_progress = on_progress
         self._steps_per_report = steps_per_report
@@ -34,10 +55,11 @@ class SearchBudget:
     @property
     def part(self) -> float:
         """The part that is used up, from 0 to 1."""
-        if self._steps is not None:
-            used, whole = float(self.taken), float(self._steps)
+        limits = self._limits
+        if limits.iterations is not None:
+            used, whole = float(self.taken), float(limits.iterations)
         else:
-            used, whole = time.perf_counter() - self._begin, self._seconds
+            used, whole = time.perf_counter() - self._begin, limits.budget
         return min(used / whole, 1.0) if whole else 1.0
 
     def take(self) -> bool:

@@ -87,7 +87,7 @@ def test_arrays_in_alternate_memory_are_found_in_tuples() -> None:
     module = run._schedule.steps[0].parent.module
     assert run.alternate_parts(named(module, "pair")) == ([(0, ()), (1, ())], [(0,)])
     assert run.alternate_parts(named(module, "write")) == ([(0, ())], [(1,)])
-    main = RuntimeSimulator(run._costs, run._schedule, 0)  # as if that were the fast one
+    main = RuntimeSimulator(run.costs, run._schedule, 0)  # as if that were the fast one
     assert main.alternate_parts(named(module, "pair")) == ([], [(1,)])
     assert main.alternate_parts(named(module, "nothing")) == ([], [])
 

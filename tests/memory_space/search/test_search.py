@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from tests.memory_space.test_pass import RATES, chain
 from hloopt.diagnostics import PassRefused, PipelineError
 from hloopt.ir import Module, Opcode
 from hloopt.memory_space.options.options import MemorySpaceOptions
-from hloopt.memory_space.options.parts import AssignmentSearch
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.memory_space.memory_space_assignment import MemorySpaceAssignment
 from hloopt.passes.memory_space.search.search import Outcome, search_assignment
 from hloopt.passes.memory_space.search.trial import run_seconds
+from hloopt.search_budget import SearchLimits
 from hloopt.text import parse_module, print_module
 from memory_space_lib.examine import assign, differences
 from memory_space_lib.programs import random_case
@@ -141,7 +140,7 @@ def test_what_a_search_cannot_do_is_refused(given: dict[str, Any], message: str)
 @pytest.mark.parametrize("given", [{"budget": float("inf")}, {"iterations": -1}])
 def test_a_search_has_an_end(given: dict[str, Any]) -> None:
     with pytest.raises(PipelineError, match=r"the search's [a-z]+ is .*: it has to be 0 or more"):
-        replace(AssignmentSearch(), **given)
+        SearchLimits(**given)
 
 
 def test_progress_is_told() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hloopt import search_budget
-from hloopt.search_budget import SearchBudget
+from hloopt.options import Seconds
+from hloopt.search_budget import SearchBudget, SearchLimits
 
 
 class Clock:
@@ -19,7 +20,7 @@ class Clock:
 
 
 def test_iterations_are_taken_one_by_one() -> None:
-    budget = SearchBudget("orders", 30.0, 4, None)
+    budget = SearchBudget("orders", SearchLimits(iterations=4), None)
     parts = []
     while budget.take():
         parts.append(budget.part)
@@ -30,7 +31,7 @@ def test_iterations_are_taken_one_by_one() -> None:
 
 
 def test_no_iterations_are_none() -> None:
-    budget = SearchBudget("orders", 30.0, 0, None)
+    budget = SearchBudget("orders", SearchLimits(iterations=0), None)
     assert budget.part == 1.0
     assert not budget.take()
 
@@ -38,7 +39,7 @@ def test_no_iterations_are_none() -> None:
 def test_time_runs_from_the_beginning_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(search_budget, "time", clock)
-    budget = SearchBudget("orders", 10.0, None, None)
+    budget = SearchBudget("orders", SearchLimits(budget=Seconds(10)), None)
     for seconds, part, takes in ((0, 0.0, True), (5, 0.5, True), (9, 0.9, True), (10, 1.0, False)):
         clock.now = 1000.0 + seconds
         assert budget.part == part
@@ -49,15 +50,14 @@ def test_time_runs_from_the_beginning_of_the_search(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_time_is_none() -> None:
-    assert not SearchBudget("orders", 0.0, None, None).take()
+    assert not SearchBudget("orders", SearchLimits(budget=Seconds(0)), None).take()
 
 
 def test_progress_is_told_now_and_then() -> None:
     told: list[tuple[str, float]] = []
     budget = SearchBudget(
         "a better schedule",
-        30.0,
-        256,
+        SearchLimits(iterations=256),
         lambda what, part: told.append((what, part)),
         steps_per_report=64,
     )

@@ -57,10 +57,9 @@ class Copies:
     ) -> Chunk | None:
         """A chunk that is free from `start` to the end of the segment: `chunk`, if it is given.
 
-        A value that stays may be in `chunk` together with what shares its place.
-
         Else the one that is free for longest, over as many later uses as could follow without a
-        copy: a binary search over them.
+        copy: a binary search over them. A value that `stays`, without a copy, may be in `chunk`
+        together with what shares its place.
         """
         heap = self.ledger.heap
         if chunk is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hloopt.diagnostics import PassRefused
 from hloopt.memory.buffers import Buffer
+from hloopt.memory_space.allocation.hints import ValueName
 from hloopt.memory_space.costs.costs import MemorySpaceCosts
 from hloopt.memory_space.options.filters import (
     SortOrderOverride,
@@ -122,6 +123,12 @@ def first_value(program: Program, buffer: Buffer) -> int:
     """The value of a buffer that is defined first."""
     starts = program.ranges.start
     return min(buffer.values, key=lambda value: (starts[value], value))
+
+
+def name_of(program: Program, buffer: Buffer) -> ValueName:
+    """The name of a buffer's first value."""
+    first = first_value(program, buffer)
+    return program.flow.definer[first].name, program.flow.slot[first]
 
 
 def _ranks(names: Sequence[str | Sequence[str]]) -> dict[str, int]:

@@ -130,8 +130,8 @@ class BufferPlacer:
         result = by_position[Position(conversion.operation, 0)]
         if not result.uses or not self._is_worth_it(result.value, result.time):
             raise NotConverted(conversion, Reason.REQUIRED)
-        first = Request(result, result.uses[0], result.time, 0, ())
-        self._restrict(first, None, by_position)
+        # The result is placed later, but its first use may require default memory.
+        self._restrict(Request(result, result.uses[0], result.time, 0, ()), None, by_position)
         ready, deadline = bounds(program, [conversion.operation])
         latest = min(self.latest_prefetch(site) for site in result.uses)
         end = min(site.time for site in result.uses)

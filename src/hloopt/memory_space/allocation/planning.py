@@ -22,7 +22,7 @@ from hloopt.memory_space.allocation.cross_program import (
 from hloopt.memory_space.allocation.hints import NO_HINTS, Hints, ValueName
 from hloopt.memory_space.allocation.order import (
     ascending_size,
-    first_value,
+    name_of,
     prefetch_candidates,
     sorted_buffers,
 )
@@ -193,7 +193,7 @@ def _in_order(
     buffers = dict.fromkeys((*candidates, *tied))
     found = sorted_buffers(program, buffers, options, copies.costs)
     if ranks:
-        found.sort(key=lambda buffer: ranks.get(_name(program, buffer), 0))
+        found.sort(key=lambda buffer: ranks.get(name_of(program, buffer), 0))
 
     def urgency(buffer: Buffer) -> tuple[int, ...]:
         if not colorings.precolored.isdisjoint(buffer.values):
@@ -212,11 +212,6 @@ def _in_order(
             help="give the numbers from 0 in the order in which the buffers are to be placed",
         )
     return [found[number] for number in options.autotuning_config]
-
-
-def _name(program: Program, buffer: Buffer) -> ValueName:
-    first = first_value(program, buffer)
-    return program.flow.definer[first].name, program.flow.slot[first]
 
 
 def _is_annotated_parameter(program: Program, colored: Colored, buffer: Buffer) -> bool:

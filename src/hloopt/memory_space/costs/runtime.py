@@ -37,7 +37,7 @@ class RuntimeSimulator:
         XLA's simulator counts calls and conditionals once more.
         """
         self.queues = CopyQueues(costs.options.default_rate)
-        self._costs = costs
+        self.costs = costs
         self._schedule = schedule
         self._space = alternate_memory_space
         self._skipped = skipped
@@ -50,7 +50,7 @@ class RuntimeSimulator:
     def seconds_without_copies(self) -> float:
         """The run time if all copies are done when they are needed."""
         return sum(
-            self._costs.elapsed_seconds(step, *self.alternate_parts(step))
+            self.costs.elapsed_seconds(step, *self.alternate_parts(step))
             * self.runs_of(step.parent)
             for step in self.steps()
         )
@@ -71,8 +71,8 @@ class RuntimeSimulator:
             return 0
         from_layouts, results = self.alternate_parts(instruction)
         operands = from_layouts if operands is None else operands
-        seconds = self._costs.elapsed_seconds(instruction, operands, results)
-        self.queues.run(seconds - self._costs.default_seconds(instruction, operands, results))
+        seconds = self.costs.elapsed_seconds(instruction, operands, results)
+        self.queues.run(seconds - self.costs.default_seconds(instruction, operands, results))
         return seconds
 
     def alternate_parts(self, instruction: Instruction) -> tuple[list[OperandPart], list[Index]]:
@@ -101,7 +101,7 @@ class RuntimeSimulator:
         """
         operands, results = self.alternate_parts(user)
         others = [part for part in operands if user.operands[part[0]] is not operand]
-        costs = self._costs
+        costs = self.costs
         without = costs.elapsed_seconds(user, others, results)
         return without - costs.elapsed_seconds(user, operands, results)
 
@@ -140,7 +140,7 @@ class RuntimeSimulator:
             caller = self._schedule.first_call.get(inner)
             if caller is not None and caller.opcode is Opcode.WHILE:
                 trips = trip_count(caller)
-                runs *= self._costs.options.while_execution_count if trips is None else trips
+                runs *= self.costs.options.while_execution_count if trips is None else trips
             self._runs[inner] = runs
         return runs
 

@@ -105,7 +105,7 @@ class ChunkHeap:
         self._rows[_HIGH, reservation.row] = reservation.chunk.end
 
     def is_free(self, chunk: Chunk, start: int, end: int, part: Part | None = None) -> bool:
-        """Whether a copy can fill a chunk from `start` on, and the value stay there until `end`.
+        """Whether nothing else is in a chunk from `start` to `end`, as a copy needs it.
 
         Another value in the same place may begin at `end`: an update in place of this one.
         """

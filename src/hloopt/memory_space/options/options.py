@@ -8,7 +8,6 @@ from typing import Literal
 
 from hloopt.memory_space.options.cost_options import CostOptions
 from hloopt.memory_space.options.parts import (
-    AssignmentSearch,
     Coloring,
     ContiguousRule,
     Description,
@@ -21,6 +20,7 @@ from hloopt.memory_space.options.parts import (
     SpanSize,
 )
 from hloopt.options import Bytes, PassOptions, option
+from hloopt.search_budget import SearchLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class MemorySpaceOptions(PassOptions):
     memory_bound_loop_optimizer_options: LoopOptimizerOptions = option(
         LoopOptimizerOptions(), "whether, and how, loops that were unrolled are planned as such"
     )
-    search: AssignmentSearch | None = option(
+    search: SearchLimits | None = option(
         None, "look for an assignment that is better by the cost model"
     )
     autotuning_config: tuple[int, ...] | None = option(

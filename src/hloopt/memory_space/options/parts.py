@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Literal
 
-from hloopt.diagnostics import PipelineError
-from hloopt.options import Bytes, PassOptions, Seconds, option
+from hloopt.options import Bytes, PassOptions, option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,21 +133,3 @@ class LoopOptimizerOptions(PassOptions):
         False, "prefetch also what is hidden less, for as long as an iteration"
     )
     min_num_iterations: float = option(3.0, "iterations of such a loop at least; 3 or more")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignmentSearch(PassOptions):
-    """The search for an assignment that is better than that of the rules."""
-
-    budget: Seconds = option(Seconds(30), "how long to look, such as 30s or 2min")
-    iterations: int | None = option(
-        None, "how many assignments to try instead: the result then is always the same"
-    )
-    seed: int = option(0, "another one tries other assignments")
-
-    def __post_init__(self) -> None:
-        """Raise PipelineError for a search that would never end."""
-        for name in ("budget", "iterations"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < inf:
-                raise PipelineError(f"the search's {name} is {value}: it has to be 0 or more")

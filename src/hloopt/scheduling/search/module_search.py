@@ -46,8 +46,7 @@ def search_module(
     """
     budget = SearchBudget(
         "a better schedule",
-        options.budget,
-        options.iterations,
+        options,
         on_progress,
         steps_per_report=_STEPS_PER_REPORT,
     )

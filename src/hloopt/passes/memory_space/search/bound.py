@@ -15,7 +15,7 @@ from hloopt.memory_space.costs.runtime import RuntimeSimulator
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.memory_space.program import TRIVIAL, Program
 from hloopt.memory_space.use_site import UseSite
-from hloopt.passes.memory_space.search.trial import CALLERS
+from hloopt.passes.memory_space.search.trial import CALLERS, simulator_of
 
 
 def least_seconds(module: Module, options: MemorySpaceOptions) -> float:
@@ -33,7 +33,6 @@ def least_seconds(module: Module, options: MemorySpaceOptions) -> float:
 class _Bound:
     program: Program
     options: MemorySpaceOptions
-    costs: MemorySpaceCosts
     simulator: RuntimeSimulator
     fitting: set[Buffer]
     """The buffers that can be in alternate memory."""
@@ -42,18 +41,19 @@ class _Bound:
 
     @classmethod
     def of(cls, module: Module, options: MemorySpaceOptions) -> _Bound:
-        assert options.cost_model is not None
         program = Program.of(module)
-        costs = MemorySpaceCosts(module, options.cost_model)
         allowed = Allowed(program, options)
         fitting = {
             buffer
             for buffer in program.buffers.all
             if buffer.size <= options.max_size_in_bytes and allowed.buffer(buffer)
         }
-        space = options.alternate_memory_space
-        simulator = RuntimeSimulator(costs, program.schedule, space, CALLERS)
-        return cls(program, options, costs, simulator, fitting)
+        simulator = simulator_of(module, program.schedule, options)
+        return cls(program, options, simulator, fitting)
+
+    @property
+    def costs(self) -> MemorySpaceCosts:
+        return self.simulator.costs
 
     def seconds(self) -> float:
         instructions = default = 0.0
@@ -61,44 +61,43 @@ class _Bound:
             if step.opcode in TRIVIAL or step.opcode is Opcode.PARAMETER:
                 continue
             runs = self.simulator.runs_of(step.parent)
-            operands = list(self._operands(step))
-            results = list(self._fitting(step))
+            operands = self._fitting_operands(step)
+            results = [index for _, index in self._fitting(step)]
             instructions += self.costs.elapsed_seconds(step, operands, results) * runs
             default += max(0.0, self.costs.default_seconds(step, operands, results)) * runs
-            self._note_outside(step, operands)
-        assert self.options.cost_model is not None
-        rate = self.options.cost_model.default_rate
+            self._note_outside(step)
+        rate = self.costs.options.default_rate
         moved = self._loop_bytes() + self._entry_bytes()
         return max(instructions, default + (moved / rate if rate else 0.0))
 
-    def _operands(self, step: Instruction) -> Iterator[OperandPart]:
-        for number, operand in enumerate(step.operands):
-            for index in self._fitting(operand):
-                yield number, index
+    def _fitting_operands(self, step: Instruction) -> list[OperandPart]:
+        return [
+            (number, index)
+            for number, operand in enumerate(step.operands)
+            for _, index in self._fitting(operand)
+        ]
 
-    def _fitting(self, instruction: Instruction) -> Iterator[Index]:
-        """The indices of the arrays that an instruction gives and that can be in the memory."""
+    def _fitting(self, instruction: Instruction) -> Iterator[tuple[int, Index]]:
+        """The arrays of a result that can be in the memory: their values and indices."""
         flow, of_value = self.program.flow, self.program.buffers.of_value
         slots = slots_of(instruction.shape)
         for slot, value in enumerate(flow.held[instruction]):
             if slots.parts[slot].is_array and of_value[value] in self.fitting:
-                yield slots.indices[slot]
+                yield value, slots.indices[slot]
 
-    def _note_outside(self, step: Instruction, operands: list[OperandPart]) -> None:
+    def _note_outside(self, step: Instruction) -> None:
         """Note what a step of a loop's body reads of what the loop only passes through."""
         body = step.parent
         if not any(c.opcode is Opcode.WHILE and c.called[0] is body for c in body.callers):
             return
         flow, of_value = self.program.flow, self.program.buffers.of_value
         read = self.from_outside.setdefault(body, {})
-        for number, index in operands:
-            operand = step.operands[number]
-            slot = slots_of(operand.shape).indices.index(index)
-            value = flow.held[operand][slot]
-            if flow.definer[value].parent is not body:
-                size = self.costs.bytes_read(UseSite(step, number, index))
-                buffer = of_value[value]
-                read[buffer] = max(read.get(buffer, 0), min(size, buffer.size))
+        for number, operand in enumerate(step.operands):
+            for value, index in self._fitting(operand):
+                if flow.definer[value].parent is not body:
+                    size = self.costs.bytes_read(UseSite(step, number, index))
+                    buffer = of_value[value]
+                    read[buffer] = max(read.get(buffer, 0), min(size, buffer.size))
 
     def _loop_bytes(self) -> float:
         size = self.options.max_size_in_bytes

@@ -9,12 +9,11 @@ from math import sqrt
 from hloopt.ir import Module
 from hloopt.memory.buffers import Buffer
 from hloopt.memory_space.allocation.hints import ValueName
-from hloopt.memory_space.allocation.order import first_value
-from hloopt.memory_space.costs.costs import MemorySpaceCosts
+from hloopt.memory_space.allocation.order import name_of
 from hloopt.memory_space.costs.runtime import RuntimeSimulator
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.memory_space.program import TRIVIAL, Program
-from hloopt.passes.memory_space.search.trial import CALLERS
+from hloopt.passes.memory_space.search.trial import CALLERS, simulator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +44,22 @@ def per_area(worth: Worth) -> float:
 
 def worths(module: Module, options: MemorySpaceOptions) -> dict[ValueName, Worth]:
     """The worth of each buffer by its first value. O(uses)."""
-    assert options.cost_model is not None
     program = Program.of(module)
-    costs = MemorySpaceCosts(module, options.cost_model)
-    space = options.alternate_memory_space
-    simulator = RuntimeSimulator(costs, program.schedule, space, CALLERS)
-    flow, ranges = program.flow, program.ranges
+    simulator = simulator_of(module, program.schedule, options)
+    ranges = program.ranges
     found = {}
     for buffer in program.buffers.all:
         start = min(ranges.start[value] for value in buffer.values)
         end = max(ranges.end[value] for value in buffer.values)
-        seconds = _gain(program, costs, simulator, buffer)
-        first = first_value(program, buffer)
-        name = flow.definer[first].name, flow.slot[first]
-        found[name] = Worth(seconds, max(buffer.size, 1), max(end - start, 0) + 1)
+        seconds = _gain(program, simulator, buffer)
+        found[name_of(program, buffer)] = Worth(
+            seconds, max(buffer.size, 1), max(end - start, 0) + 1
+        )
     return found
 
 
-def _gain(
-    program: Program, costs: MemorySpaceCosts, simulator: RuntimeSimulator, buffer: Buffer
-) -> float:
-    flow, gained = program.flow, 0.0
+def _gain(program: Program, simulator: RuntimeSimulator, buffer: Buffer) -> float:
+    flow, costs, gained = program.flow, simulator.costs, 0.0
     for value in buffer.values:
         definer = flow.definer[value]
         if program.has(definer) and definer.opcode not in CALLERS:

@@ -9,7 +9,6 @@ from random import Random
 from hloopt.ir import Module
 from hloopt.memory_space.allocation.hints import NO_HINTS, Hints, ValueName
 from hloopt.memory_space.options.options import MemorySpaceOptions
-from hloopt.memory_space.options.parts import AssignmentSearch
 from hloopt.passes.memory_space.search.bound import least_seconds
 from hloopt.passes.memory_space.search.orders import (
     per_area,
@@ -29,7 +28,7 @@ from hloopt.passes.memory_space.search.settings import (
     with_settings,
 )
 from hloopt.passes.memory_space.search.trial import Read, Trial, run_seconds, try_assignment
-from hloopt.search_budget import Progress, SearchBudget
+from hloopt.search_budget import Progress, SearchBudget, SearchLimits
 
 _FEW = (1, 1, 3, 10)
 """How many uses or buffers a change is about."""
@@ -57,8 +56,8 @@ def search_assignment(
 
     The rules' own is the first one tried. Each is near-linear in the module's size.
     """
-    search = options.search or AssignmentSearch()
-    budget = SearchBudget("places", search.budget, search.iterations, on_progress)
+    search = options.search or SearchLimits()
+    budget = SearchBudget("places", search, on_progress)
     walk = _Walk(module, options, Random(search.seed))
     heuristic = walk.best.seconds
     for settings, hints in walk.beginnings():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hloopt.analysis.flat_schedule import FlatSchedule
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.clone import clone_module
 from hloopt.memory_space.allocation.hints import Hints, UseName, ValueName
-from hloopt.memory_space.allocation.order import first_value
+from hloopt.memory_space.allocation.order import name_of
 from hloopt.memory_space.allocation.planning import Plan, plan_memory_spaces
 from hloopt.memory_space.costs.costs import MemorySpaceCosts
 from hloopt.memory_space.costs.runtime import RuntimeSimulator
@@ -39,14 +39,14 @@ class Trial:
     hints: Hints
     seconds: float
     """The run time of the program by the cost model."""
-    reads: list[Read] = field(default_factory=list)
-    outside: dict[ValueName, float] = field(default_factory=dict)
+    reads: list[Read]
+    outside: dict[ValueName, float]
     """Buffers of which a use reads default memory, and what alternate memory would gain, once."""
 
 
 def run_seconds(module: Module, options: MemorySpaceOptions) -> float:
     """The seconds that a scheduled module runs for by the cost model. O(operands)."""
-    return _simulator(module, options).seconds()
+    return simulator_of(module, FlatSchedule.of(module), options).seconds()
 
 
 def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) -> Trial:
@@ -55,7 +55,7 @@ def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) ->
     plan = plan_memory_spaces(copy, options, hints)
     outside = dict(_outside(plan))
     apply_plan(copy, plan, options)
-    simulator = _simulator(copy, options)
+    simulator = simulator_of(copy, FlatSchedule.of(copy), options)
     seconds = 0.0
     reads: list[Read] = []
     for step in simulator.steps():
@@ -66,10 +66,12 @@ def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) ->
     return Trial(options, hints, seconds, reads, outside)
 
 
-def _simulator(module: Module, options: MemorySpaceOptions) -> RuntimeSimulator:
+def simulator_of(
+    module: Module, schedule: FlatSchedule, options: MemorySpaceOptions
+) -> RuntimeSimulator:
+    """A run of a module by the cost model of the options; calls take the time of their steps."""
     assert options.cost_model is not None
     costs = MemorySpaceCosts(module, options.cost_model)
-    schedule = FlatSchedule.of(module)
     return RuntimeSimulator(costs, schedule, options.alternate_memory_space, CALLERS)
 
 
@@ -94,5 +96,4 @@ def _outside(plan: Plan) -> Iterator[tuple[ValueName, float]]:
         uses = (use for value in buffer.values for use in flow.uses(value))
         gain = sum(max(0.0, costs.use_benefit(plan.program.place_of(use))) for use in uses)
         if gain > 0:
-            first = first_value(plan.program, buffer)
-            yield (flow.definer[first].name, flow.slot[first]), gain
+            yield name_of(plan.program, buffer), gain
