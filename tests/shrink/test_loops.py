@@ -303,3 +303,57 @@ def test_a_loop_and_what_it_was_unrolled_to_keep_their_layers() -> None:
 def test_the_budget_counts_the_trips_that_are_left() -> None:
     plan = plan_shrink([loop()], 100)
     assert plan.after[0] <= 100 < 6000 < plan.before[0]
+
+
+def two_more(a: str, b: str, start: str = "p, q") -> Module:
+    """Element 1 is a layer, element 2 a sum; elements 3 and 4 become `a` and `b`."""
+    state = "(s32[], f32[8,64], f32[64], f32[64], f32[64])"
+    return parse_module(f"""HloModule m
+body {{ s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  w = f32[8,64] get-tuple-element(s), index=1
+  x = f32[64] get-tuple-element(s), index=2
+  a = f32[64] get-tuple-element(s), index=3
+  b = f32[64] get-tuple-element(s), index=4
+  start = (f32[64], f32[64], u32[]) copy-start(b)
+  done = f32[64] copy-done(start)
+  changed = f32[64] negate(b)
+  z = s32[] constant(0)
+  one = s32[] constant(1)
+  row = f32[1,64] dynamic-slice(w, i, z), dynamic_slice_sizes={{1,64}}
+  layer = f32[64] reshape(row)
+  sum = f32[64] add(layer, a)
+  new = f32[64] add(x, sum)
+  next = s32[] add(i, one)
+  ROOT t = {state} tuple(next, w, new, {a}, {b}) }}
+cond {{ s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  limit = s32[] constant(8)
+  ROOT r = pred[] compare(i, limit), direction=LT }}
+ENTRY e {{ w = f32[8,64] parameter(0)
+  p = f32[64] parameter(1)
+  other = f32[64] parameter(2)
+  q = f32[64] copy(p)
+  z = s32[] constant(0)
+  state = {state} tuple(z, w, other, {start})
+  loop = {state} while(state), condition=cond, body=body, {TRIPS}
+  ROOT r = f32[64] get-tuple-element(loop), index=2 }}
+""")
+
+
+@pytest.mark.parametrize(
+    ("module", "layers"),
+    [
+        (two_more("a", "b"), 2),
+        (two_more("a", "done"), 2),
+        (two_more("done", "b"), 2),
+        (two_more("done", "a"), 2),
+        (two_more("done", "b", "p, other"), LAYERS),
+        (two_more("done", "changed"), LAYERS),
+    ],
+    ids=["both", "copied", "one of the other", "exchanged", "other start", "the other changes"],
+)
+def test_state_that_stays_does_not_depend_on_trips(module: Module, layers: int) -> None:
+    assert not verify_module(module)
+    small = plan_shrink([module], 0).apply(module)
+    assert small.entry.parameters[0].shape.dimensions[0] == layers

@@ -15,6 +15,7 @@ from hloopt.shrink.facts import Fact, Facts, ValueFacts
 
 _HAND_ON = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER)
 _COMPUTE = (Opcode.COPY, Opcode.ADD, Opcode.SUBTRACT)
+_COPIES = (Opcode.COPY, Opcode.COPY_START, Opcode.COPY_DONE)
 
 
 def keep_trips(module: Module, facts: ValueFacts) -> None:
@@ -105,7 +106,7 @@ class _Uses:
         made_of_layers = self._made_of_layers(body, counted)
         for number, element in enumerate(body.root.operands):
             is_kept = number == counted.element or element.shape.is_token
-            if not is_kept and element not in made_of_layers and not _is_same(element, number):
+            if not is_kept and element not in made_of_layers and not _stays(loop, number):
                 reason = f"%{loop.name}: element {number} of its state depends on the trips alone"
                 keep([counted.trips], reason)
 
@@ -143,12 +144,29 @@ def _arrive(given: Facts, taken: Sequence[Fact]) -> bool:
     )
 
 
-def _is_same(element: Instruction, number: int) -> bool:
-    """Whether an element of a loop's state is what it was."""
-    while element.opcode is Opcode.COPY:
-        element = element.operands[0]
-    return (
-        element.opcode is Opcode.GET_TUPLE_ELEMENT
-        and element.tuple_index == number
-        and element.operands[0].opcode is Opcode.PARAMETER
+def _stays(loop: Instruction, number: int) -> bool:
+    """Whether an element of a loop's state is the same in all trips.
+
+    It is if the body gives it back, or another one that stays and begins as the same value.
+    """
+    elements = {number}
+    while True:
+        given = _source(loop.called[0].root.operands[number])
+        is_element = given.opcode is Opcode.GET_TUPLE_ELEMENT
+        if not is_element or given.operands[0].opcode is not Opcode.PARAMETER:
+            return False
+        number = given.tuple_index
+        if number in elements:
+            break
+        elements.add(number)
+    start = loop.operands[0]
+    return len(elements) == 1 or (
+        start.opcode is Opcode.TUPLE and len({_source(start.operands[n]) for n in elements}) == 1
     )
+
+
+def _source(value: Instruction) -> Instruction:
+    """The value that is copied to this one."""
+    while value.opcode in _COPIES:
+        value = value.operands[0]
+    return value
