@@ -199,8 +199,9 @@ memory-fuzz: $(DEV) ## buffers of COUNT random programs (1000) beside XLA:GPU's;
 		--seed $(SEED) --count $(or $(COUNT),1000)
 
 .PHONY: memory-space-validity
-memory-space-validity: $(DEV) ## COUNT random programs (500), benchmarks: places in VMEM
+memory-space-validity: $(DEV) ## places in VMEM: benchmarks, also run, COUNT random programs (500): 30 minutes
 	$(BIN)/python tools/memory_space_validity.py --shared $(HLOOPT_SHARED)
+	$(BIN)/python tools/memory_space_validity.py --shared $(HLOOPT_SHARED) --run
 	$(BIN)/python tools/memory_space_validity.py --seed $(SEED) --random $(or $(COUNT),500)
 
 .PHONY: memory-space-times

@@ -2,6 +2,7 @@
 """Hold memory space assignment to its laws, on the benchmarks and on random programs.
 
     tools/memory_space_validity.py --shared DIR [--target NAME] [--sizes MIB,MIB] [--match TEXT]
+    tools/memory_space_validity.py --shared DIR --run [--match TEXT]
     tools/memory_space_validity.py --random COUNT [--seed S]
     tools/memory_space_validity.py --show N [--seed S]
 
@@ -10,6 +11,9 @@ of each size, times by the rates of a target; what comes of it is checked by too
 which shares nothing with the pass. Prints a row for each: instructions, seconds of the pass, the
 part of the values and of the bytes that are in alternate memory at some time, copies, and "ok" or
 the number of faults, whose first ones follow.
+
+`--run` runs them in the interpreter before and after the pass, which has 16 MiB and then both are
+shrunk, or gets the shrunk module and so little that at least 30 % of the values stay outside.
 
 `--random` checks as many random programs with random options and runs them in the interpreter
 before and after the pass; `--show` prints one of them, with its result by time, and its faults.
@@ -25,6 +29,7 @@ from pathlib import Path
 
 from memory_space_lib.benchmarks import Row, header, row_of
 from memory_space_lib.random_runs import run_random, shown_case
+from memory_space_lib.shrunk import ShrunkRun, shrunk_header, shrunk_runs
 
 _SIZES = "16,64,128"
 _MOST_SHOWN = 3
@@ -37,6 +42,7 @@ def main() -> int:
     parser.add_argument("--target", default="tpu_v5e", help="the target whose rates count")
     parser.add_argument("--sizes", default=_SIZES, help="sizes of alternate memory in MiB")
     parser.add_argument("--match", default="", help="only modules with this text in their name")
+    parser.add_argument("--run", action="store_true", help="run them, shrunk, before and after")
     parser.add_argument("--random", type=int, metavar="COUNT", help="random programs instead")
     parser.add_argument("--show", type=int, metavar="N", help="print random program N")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other programs")
@@ -52,10 +58,20 @@ def main() -> int:
     wanted = [path for path in paths if arguments.match in path.name]
     if not wanted:
         parser.error(f"no module of {arguments.shared}/corpus/benchmarks is called so")
+    if arguments.run:
+        print(shrunk_header())
+        runs = (run for path in wanted for run in shrunk_runs(path, arguments.target))
+        return int(sum(map(_print_run, runs)) > 0)
     sizes = [int(size) for size in arguments.sizes.split(",")]
     print(header())
     rows = (row_of(path, size, arguments.target) for path in wanted for size in sizes)
     return int(sum(map(_print, rows)) > 0)
+
+
+def _print_run(run: ShrunkRun) -> int:
+    """Print a run; 1 if it does not compute the same."""
+    print(run, flush=True)
+    return int(run.verdict != "equal")
 
 
 def _print(row: Row) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.memory_space.test_pass import assign, chain
+from tests.memory_space.chains import assign, chain
 
 from hloopt.diagnostics import Defect
 from hloopt.ir.shapes.shape_parser import parse_shape

@@ -2,55 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.memory_space.chains import assign, chain
 
 from hloopt.diagnostics import HloError, PassRefused
-from hloopt.ir import Module, Opcode
+from hloopt.ir import Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.memory_space.memory_space_assignment import MemorySpaceAssignment
 from hloopt.text import parse_module, print_module
-
-BY_COUNT = {"kind": "instruction-count", "min_overlap": 2, "max_overlap": 4}
-RATES = {
-    "flops_per_second": 1e9,
-    "default_mem_bandwidth_bytes_per_second": 1e6,
-    "alternate_mem_read_bandwidth_bytes_per_second": 1e7,
-    "alternate_mem_write_bandwidth_bytes_per_second": 1e7,
-}
-
-
-def chain(length: int, *, at_end: str = "add(%n{last}, %p1)", shape: str = "f32[8]") -> str:
-    """A scheduled chain of negations of %p0; `at_end` is the root."""
-    lines = [f"%n0 = {shape} negate(%p0)"]
-    lines += [f"%n{n} = {shape} negate(%n{n - 1})" for n in range(1, length)]
-    root = at_end.format(last=length - 1)
-    body = "\n  ".join(lines)
-    return (
-        f"HloModule m, is_scheduled=true\n\nENTRY %e {{\n  %p0 = {shape} parameter(0)\n"
-        f"  %p1 = {shape} parameter(1)\n  {body}\n  ROOT %r = {shape} {root}\n}}\n"
-    )
-
-
-def assign(text: str, **options: Any) -> tuple[Module, PassContext]:
-    given: Mapping[str, Any] = {
-        "max_size_in_bytes": 128,
-        "alignment_in_bytes": 8,
-        "prefetch_interval_picker": BY_COUNT,
-        "enable_cross_program_prefetch": False,
-        **options,
-    }
-    module, context = parse_module(text), PassContext()
-    create_pass("memory-space-assignment", given).run(module, context)
-    return module, context
-
-
-def remarks(context: PassContext) -> dict[str, str]:
-    return {r.instruction: r.reason for r in context.remarks if r.kind == "missed"}
-
 
 # -- what becomes of a module -------------------------------------------------------------------
 
@@ -77,107 +39,6 @@ def test_without_room_nothing_changes() -> None:
     module, context = assign(chain(6), max_size_in_bytes=16)
     assert str(module) == str(parse_module(chain(6)))
     assert not [r for r in context.remarks if r.kind == "applied"]
-
-
-# -- why a value stays outside --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "name", "reason"),
-    [
-        (
-            chain(6),
-            {"max_size_in_bytes": 40},
-            "n3",
-            "there is no room then; there is no time to prefetch it before a use",
-        ),
-        (
-            chain(8, at_end="add(%n{last}, %n0)"),
-            {"max_outstanding_prefetches": 0},
-            "n0",
-            "a use is too far to stay for without a copy; too many copies are outstanding then",
-        ),
-        (chain(1), {}, "p1", "there is no time to prefetch it before a use"),
-        (chain(6), {"max_outstanding_prefetches": 0}, "p1", "too many copies are outstanding then"),
-        (
-            chain(6),
-            {"cost_model": {**RATES, "fixed_seconds_per_copy": 1.0}},
-            "p1",
-            "other copies need the bandwidth then",
-        ),
-        (
-            chain(6),
-            {"uses_not_allowed": {"names": ["r"]}},
-            "p1",
-            "a use or a position of it has to be in default memory",
-        ),
-    ],
-    ids=["room", "far", "short", "outstanding", "bandwidth", "required"],
-)
-def test_what_stays_outside_has_its_reason(
-    text: str, options: dict[str, Any], name: str, reason: str
-) -> None:
-    _, context = assign(text, **options)
-    found = remarks(context)[name]
-    assert found.startswith("32 bytes read from default memory")
-    assert found.endswith(f": {reason}")
-
-
-def test_a_prefetch_does_not_overtake_another_in_order() -> None:
-    text = """HloModule m, is_scheduled=true
-
-ENTRY %e {
-  %p0 = f32[8] parameter(0)
-  %p1 = f32[4] parameter(1)
-  %q = f32[4] parameter(2)
-  %a = f32[4] negate(%q)
-  %b = f32[4] negate(%a)
-  %c = f32[4] negate(%b)
-  %d = f32[4] add(%c, %p1)
-  %f = f32[4] negate(%d)
-  %g = f32[8] negate(%p0)
-  ROOT %r = (f32[4], f32[8]) tuple(%f, %g)
-}
-"""
-    picker = {"kind": "instruction-count", "min_overlap": 5, "max_overlap": 8}
-    at_once = {"kind": "instruction-count", "min_overlap": 4, "max_overlap": 8}
-    _, free = assign(text, prefetch_interval_picker=at_once, max_size_in_bytes=1000)
-    assert "p1" not in remarks(free)
-    overrides = (
-        {
-            "hlo_operand_filter": {"instruction_name_regex": "g"},
-            "override_options": {"after_instruction": {"instruction_name_regex": "p0"}},
-        },
-        {
-            "hlo_operand_filter": {"instruction_name_regex": "d"},
-            "override_options": {"after_instruction": {"instruction_name_regex": "p1"}},
-        },
-    )
-    _, ordered = assign(
-        text,
-        prefetch_interval_picker={**picker, "min_overlap": 1},
-        max_size_in_bytes=1000,
-        enforce_prefetch_fifo_order=True,
-        preferred_prefetch_overrides=overrides,
-    )
-    found = remarks(ordered)
-    assert any(reason.endswith("its copy would overtake another") for reason in found.values())
-
-
-@pytest.mark.parametrize(
-    ("rates", "cost"),
-    [(RATES, ", at most 28.8 us to be gained"), ({}, ", nothing to gain")],
-    ids=["bound by memory", "free"],
-)
-def test_a_remark_says_what_is_lost(rates: dict[str, float], cost: str) -> None:
-    options = {"cost_model": {**rates, "fixed_seconds_per_copy": 1.0}}
-    _, context = assign(chain(6), **options)
-    assert remarks(context)["p1"].startswith(f"32 bytes read from default memory{cost}: ")
-
-
-def test_small_values_are_not_worth_a_remark() -> None:
-    _, context = assign(chain(1), max_size_in_bytes="1MiB")
-    assert remarks(context) == {}
 
 
 def test_headings_of_the_page() -> None:

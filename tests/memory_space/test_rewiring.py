@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.memory_space.test_pass import assign, chain
+from tests.memory_space.chains import assign, chain
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode

@@ -25,6 +25,8 @@ HEAD = (
 )
 LEAST_GAP = 0.02
 """Smaller gaps between heuristic and bound, as a part of the heuristic's time, count apart."""
+LEAST_SAVED = 0.01
+"""The part of the time with all in default memory that is worth saving."""
 _LEAST_CLOSED = 0.001
 """The floor of closed parts in the geometric mean: one 0 would make it 0."""
 
@@ -36,6 +38,15 @@ class Times:
     module: str
     mebibytes: int
     outcome: Outcome
+    remark: str
+    """The remark of the pass, without a search, on the whole module."""
+
+    @property
+    def is_short_of_bound(self) -> bool:
+        """Whether the bound allows to save a part worth having, of which the rules save less."""
+        found = self.outcome
+        worth = found.plain * (1 - LEAST_SAVED)
+        return found.least <= worth < found.heuristic
 
     @property
     def gap(self) -> float:
@@ -79,7 +90,15 @@ def searched(path: Path, mebibytes: int, target: str, seconds: float, seed: int)
     search: Mapping[str, Any] = {"budget": Seconds(seconds), "seed": seed}
     made = create_pass(NAME, {**options_of(target, mebibytes), "search": search})
     assert isinstance(made, MemorySpaceAssignment)
-    return Times(path.stem, mebibytes, search_assignment(prepared(path), made.options))
+    outcome = search_assignment(prepared(path), made.options)
+    return Times(path.stem, mebibytes, outcome, _remark(path, mebibytes, target))
+
+
+def _remark(path: Path, mebibytes: int, target: str) -> str:
+    context = PassContext()
+    create_pass(NAME, options_of(target, mebibytes)).run(prepared(path), context)
+    (found,) = (remark.reason for remark in context.remarks if remark.kind == "analysis")
+    return found
 
 
 def summary(found: Sequence[Times]) -> list[str]:
@@ -102,4 +121,11 @@ def summary(found: Sequence[Times]) -> list[str]:
         f"Searched times above the heuristic's: {len(worse)}; times of the heuristic above those "
         f"with everything in default memory: {len(slower)}."
     )
+    short = [one for one in found if one.is_short_of_bound]
+    lines.append(
+        f"Rows where the heuristic saves less than {LEAST_SAVED:.0%}, though the bound allows it: "
+        f"{len(short)}{'. What the pass remarks there:' if short else '.'}"
+    )
+    if short:
+        lines += ["", *(f"- {one.module}, {one.mebibytes} MiB: {one.remark}." for one in short), ""]
     return lines

@@ -9,9 +9,10 @@ from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
 from hloopt.ir.attributes.typed import slices_of
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
 from hloopt.shrink.errors import first_problem, not_too_deep
 from hloopt.shrink.factors import Factor, Rest, leaves, relate_rests, size_of
-from hloopt.shrink.flow import Flow
+from hloopt.shrink.flow import Flow, Relation
 from hloopt.shrink.new_sizes import NewSizes
 from hloopt.shrink.relations import RELATIONS
 from hloopt.shrink.rewrite import resized_module
@@ -85,17 +86,21 @@ class ShrinkPlan:
 
 
 @not_too_deep()
-def plan_shrink(modules: Sequence[Module], budget: int = BUDGET) -> ShrinkPlan:
+def plan_shrink(
+    modules: Sequence[Module],
+    budget: int = BUDGET,
+    relations: Mapping[Opcode, Relation] = RELATIONS,
+) -> ShrinkPlan:
     """The plan that makes modules small enough to run, each computing at most `budget` elements.
 
     Modules get one plan: those that compute the same from the same parameters still do when they
     are shrunk, and still have parameters and results of equal shapes. That is so because a size
     only changes where everything it is part of goes along, and stays where a value could depend on
-    it. O(leaves of shapes) and some passes over the distinct shapes. Raises RunError (HLO507) for
+    it; `relations` says, by opcode, how dimensions go along. O(leaves of shapes) and some passes over the distinct shapes. Raises RunError (HLO507) for
     what is malformed, or not followed.
     """
     with collector_paused():
-        flows = tuple(Flow(module, RELATIONS) for module in modules)
+        flows = tuple(Flow(module, relations) for module in modules)
     for flow in flows[1:]:
         _relate_entries(flows[0], flow)
     rests = [rest for flow in flows for rest in flow.rests]

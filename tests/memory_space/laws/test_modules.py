@@ -15,6 +15,7 @@ from memory_space_lib.benchmarks import shares
 from memory_space_lib.examine import assign
 from memory_space_lib.programs import prepare
 from memory_space_lib.random_runs import faults_of
+from memory_space_lib.shrunk import shrunk_runs
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 RATES = {
@@ -104,3 +105,12 @@ MENDED = (
 @pytest.mark.parametrize(("seed", "number"), [*((0, number) for number in range(100)), *MENDED])
 def test_random_programs(seed: int, number: int) -> None:
     assert list(map(str, faults_of(seed, number, Counter()))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dlrm_keras_jax_f32_train_step", "hlo_llama3_8b_cp_bf16_1x4"])
+def test_benchmarks_compute_the_same(name: str, shared: Path) -> None:
+    path = shared / "corpus" / "benchmarks" / f"{name}.hlo"
+    runs = list(shrunk_runs(path, "tpu_v5e"))
+    assert [run.verdict for run in runs] == ["equal", "equal"]
+    assert runs[1].inside <= 0.7

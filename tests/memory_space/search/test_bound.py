@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.memory_space.chains import RATES
 from tests.memory_space.search.test_search import BY_COST, options_of
-from tests.memory_space.test_pass import RATES
 
 from hloopt.passes.memory_space.search.bound import least_seconds
 from hloopt.text import parse_module

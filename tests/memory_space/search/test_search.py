@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.memory_space.test_pass import RATES, chain
+from tests.memory_space.chains import RATES, chain
 
 from hloopt.diagnostics import PassRefused, PipelineError
 from hloopt.ir import Module, Opcode
@@ -15,7 +15,7 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.memory_space.memory_space_assignment import MemorySpaceAssignment
 from hloopt.passes.memory_space.search.search import Outcome, search_assignment
-from hloopt.passes.memory_space.search.trial import run_seconds
+from hloopt.passes.memory_space.times import run_times
 from hloopt.search_budget import SearchLimits
 from hloopt.text import parse_module, print_module
 from memory_space_lib.examine import assign, differences
@@ -56,7 +56,7 @@ def test_a_search_is_never_worse(number: int) -> None:
     assert found.least <= found.seconds <= min(found.heuristic, found.plain)
     assert found.tried == 12
     module, _, _ = optimized(text, search={"iterations": 12})
-    assert run_seconds(module, options_of(BY_COST)) == pytest.approx(found.seconds, rel=1e-9)
+    assert run_times(module, options_of(BY_COST)).seconds == pytest.approx(found.seconds, rel=1e-9)
 
 
 def test_searches_find_something() -> None:
@@ -110,7 +110,7 @@ def test_limits_of_the_options_hold() -> None:
 
 def test_the_remark_has_all_times() -> None:
     _, context, _ = optimized(chain(8), search={"iterations": 2})
-    (reason,) = [r.reason for r in context.remarks if r.kind == "analysis"]
+    (reason, _) = [r.reason for r in context.remarks if r.kind == "analysis"]
     assert re.fullmatch(
         r"[\d.,]+ us by the cost model, [\d.,]+ us by the rules alone, [\d.,]+ us with all in "
         r"default memory, [\d.,]+ us at the very least; 2 assignments tried",

@@ -6,8 +6,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.memory_space.chains import chain
 from tests.memory_space.search.test_search import BY_COST, options_of
-from tests.memory_space.test_pass import chain
 
 from hloopt.memory_space.allocation.hints import Hints
 from hloopt.passes.memory_space.search.orders import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hloopt.diagnostics import Defect, PassRefused, counted
@@ -65,6 +65,8 @@ class Plan:
     loop_plan: LoopPlan
     outside: dict[Buffer, Reason]
     """Buffers of which a use reads default memory, and why."""
+    unfit: dict[Buffer, Reason]
+    """Buffers that alternate memory cannot take, and why."""
 
 
 def plan_memory_spaces(
@@ -77,9 +79,8 @@ def plan_memory_spaces(
     program = Program.of(module)
     copies = _copies(module, program, options)
     allowed = Allowed(program, options, hints.denied)
-    candidates = [
-        b for b in program.buffers.all if b.size <= options.max_size_in_bytes and allowed.buffer(b)
-    ]
+    unfit = dict(_unfit(allowed))
+    candidates = [buffer for buffer in program.buffers.all if buffer not in unfit]
     colored = Colored(copies, Colorings.of(program, options))
     placer = BufferPlacer(SegmentAllocator(copies), allowed, colored, Conversions())
     mover = Mover.of(options, copies.ledger.heap, copies.limit)
@@ -115,7 +116,17 @@ def plan_memory_spaces(
         copies.costs,
         placer.loop_plan,
         outside,
+        unfit,
     )
+
+
+def _unfit(allowed: Allowed) -> Iterator[tuple[Buffer, Reason]]:
+    """The buffers that cannot be in alternate memory, and why."""
+    for buffer in allowed.program.buffers.all:
+        if buffer.size > allowed.options.max_size_in_bytes:
+            yield buffer, Reason.TOO_LARGE
+        elif not allowed.buffer(buffer):
+            yield buffer, Reason.REQUIRED
 
 
 def _verify(ledger: Ledger) -> None:

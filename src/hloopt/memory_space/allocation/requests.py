@@ -23,6 +23,7 @@ class Reason(Flag):
     BANDWIDTH = auto()
     FIFO = auto()
     REQUIRED = auto()
+    TOO_LARGE = auto()
 
 
 class GivenUp(Exception):

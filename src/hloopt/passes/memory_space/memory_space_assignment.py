@@ -12,8 +12,14 @@ from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.memory_space.assignment import apply_plan
 from hloopt.passes.memory_space.option_groups import MEMORY_SPACE_ASSIGNMENT
-from hloopt.passes.memory_space.remarks import outcome_text, report_plan
+from hloopt.passes.memory_space.remarks import (
+    lost_by_reason,
+    outcome_text,
+    report_plan,
+    times_text,
+)
 from hloopt.passes.memory_space.report import MemorySpaceReport
+from hloopt.passes.memory_space.times import run_times
 
 if TYPE_CHECKING:
     from hloopt.passes.memory_space.search.search import Outcome
@@ -59,7 +65,13 @@ class MemorySpaceAssignment(ModulePass):
         before = module.version
         plan = plan_memory_spaces(module, options, hints)
         report_plan(plan, options, context)
-        self.report = apply_plan(module, plan, options)
+        if context.wants_remarks and options.cost_model is not None:
+            plain, lost = run_times(module, options), lost_by_reason(plan)
+            self.report = apply_plan(module, plan, options)
+            text = times_text(plain.seconds, run_times(module, options), lost)
+            context.analysis(module.entry.root, text)
+        else:
+            self.report = apply_plan(module, plan, options)
         changed = module.version != before
         if changed:
             count = len(self.report.chunks)

@@ -15,7 +15,7 @@ from hloopt.memory_space.costs.runtime import RuntimeSimulator
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.memory_space.program import TRIVIAL, Program
 from hloopt.memory_space.use_site import UseSite
-from hloopt.passes.memory_space.search.trial import CALLERS, simulator_of
+from hloopt.passes.memory_space.times import CALLERS, simulator_of
 
 
 def least_seconds(module: Module, options: MemorySpaceOptions) -> float:

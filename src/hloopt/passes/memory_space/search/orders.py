@@ -13,7 +13,7 @@ from hloopt.memory_space.allocation.order import name_of
 from hloopt.memory_space.costs.runtime import RuntimeSimulator
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.memory_space.program import TRIVIAL, Program
-from hloopt.passes.memory_space.search.trial import CALLERS, simulator_of
+from hloopt.passes.memory_space.times import CALLERS, simulator_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from hloopt.passes.memory_space.search.settings import (
     varied,
     with_settings,
 )
-from hloopt.passes.memory_space.search.trial import Read, Trial, run_seconds, try_assignment
+from hloopt.passes.memory_space.search.trial import Read, Trial, try_assignment
+from hloopt.passes.memory_space.times import run_times
 from hloopt.search_budget import Progress, SearchBudget, SearchLimits
 
 _FEW = (1, 1, 3, 10)
@@ -66,7 +67,7 @@ def search_assignment(
         walk.visit(settings, hints)
     while budget.take():
         walk.step()
-    plain = run_seconds(module, options)
+    plain = run_times(module, options).seconds
     best = walk.best if walk.best.seconds < plain else None
     seconds = plain if best is None else best.seconds
     return Outcome(best, seconds, plain, heuristic, least_seconds(module, options), budget.taken)

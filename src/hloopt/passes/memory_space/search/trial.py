@@ -11,13 +11,10 @@ from hloopt.ir.clone import clone_module
 from hloopt.memory_space.allocation.hints import Hints, UseName, ValueName
 from hloopt.memory_space.allocation.order import name_of
 from hloopt.memory_space.allocation.planning import Plan, plan_memory_spaces
-from hloopt.memory_space.costs.costs import MemorySpaceCosts
 from hloopt.memory_space.costs.runtime import RuntimeSimulator
 from hloopt.memory_space.options.options import MemorySpaceOptions
 from hloopt.passes.memory_space.assignment import apply_plan
-
-CALLERS = (Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL)
-"""Opcodes whose work is that of the steps they call."""
+from hloopt.passes.memory_space.times import simulator_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,6 @@ class Trial:
     """Buffers of which a use reads default memory, and what alternate memory would gain, once."""
 
 
-def run_seconds(module: Module, options: MemorySpaceOptions) -> float:
-    """The seconds that a scheduled module runs for by the cost model. O(operands)."""
-    return simulator_of(module, FlatSchedule.of(module), options).seconds()
-
-
 def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) -> Trial:
     """Assign a copy of a module and ask the cost model. Near-linear, as the pass."""
     copy, _ = clone_module(module)
@@ -64,15 +56,6 @@ def try_assignment(module: Module, options: MemorySpaceOptions, hints: Hints) ->
         if step.opcode is Opcode.COPY_DONE:
             reads += _reads(simulator, step, took)
     return Trial(options, hints, seconds, reads, outside)
-
-
-def simulator_of(
-    module: Module, schedule: FlatSchedule, options: MemorySpaceOptions
-) -> RuntimeSimulator:
-    """A run of a module by the cost model of the options; calls take the time of their steps."""
-    assert options.cost_model is not None
-    costs = MemorySpaceCosts(module, options.cost_model)
-    return RuntimeSimulator(costs, schedule, options.alternate_memory_space, CALLERS)
 
 
 def _reads(simulator: RuntimeSimulator, done: Instruction, wait: float) -> Iterator[Read]:
