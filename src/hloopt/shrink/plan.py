@@ -96,8 +96,8 @@ def plan_shrink(
     Modules get one plan: those that compute the same from the same parameters still do when they
     are shrunk, and still have parameters and results of equal shapes. That is so because a size
     only changes where everything it is part of goes along, and stays where a value could depend on
-    it; `relations` says, by opcode, how dimensions go along. O(leaves of shapes) and some passes over the distinct shapes. Raises RunError (HLO507) for
-    what is malformed, or not followed.
+    it; `relations` says, by opcode, how dimensions go along. O(leaves of shapes) and some passes
+    over the distinct shapes. Raises RunError (HLO507) for what is malformed, or not followed.
     """
     with collector_paused():
         flows = tuple(Flow(module, relations) for module in modules)
