@@ -102,9 +102,11 @@ def plan_memory_spaces(
     for buffer in _in_order(placer, candidates, hints.ranks):
         if buffer not in prefetched:
             outside[buffer] = allocator.allocate(buffer)
+    windows = find_windows(program, allocator.values, copies.ledger, options, copies.limit)
+    if options.expanded_scoped_alternate_memory_mode == "enabled":
+        scoped.expand(copies.ledger, copies.limit)
     if options.verify:
         _verify(copies.ledger)
-    windows = find_windows(program, allocator.values, copies.ledger, options, copies.limit)
     return Plan(
         program,
         allocator.values,

@@ -58,6 +58,23 @@ class ScopedMemory:
             )
             ledger.heap.resize(reservation, min(size, reservation.chunk.size))
 
+    def expand(self, ledger: Ledger, limit: int) -> None:
+        """Let each chunk of an instruction be the free space around it, or a gap that is larger.
+
+        O(reservations) each.
+        """
+        for instruction, reservation in self.reservations.items():
+            time, old = reservation.start, reservation.chunk
+            ledger.heap.give_back(reservation)
+            gaps = ledger.heap.gaps(time, limit)
+            offset, size = max(
+                gaps, key=lambda gap: (gap[1], gap[0] <= old.offset < sum(gap)), default=(0, 0)
+            )
+            chunk = Chunk(offset, size) if 0 < old.size < size else old
+            self.chunks[instruction] = chunk
+            self.reservations[instruction] = ledger.take(chunk, time, time)
+        ledger.keep()
+
 
 def largest_scoped_bytes(program: Program, options: MemorySpaceOptions) -> int:
     """The most bytes that an instruction of the program asks for. O(instructions · rules)."""

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hloopt.memory_space.heap.gaps import aligned
+
 _FIRST, _LAST, _LOW, _HIGH, _GROUP, _COPIED = range(6)
 _NEVER = (np.iinfo(np.int64).max, -1, 0, 0, -1, 0)
 """A row that no question meets."""
@@ -162,6 +164,18 @@ class ChunkHeap:
         if not fitting.size:
             return int(bottoms[-1])
         return int(bottoms[fitting[np.argmin(gaps[fitting])]])
+
+    def gaps(self, time: int, limit: int) -> list[tuple[int, int]]:
+        """Offset and size of what is free below `limit` at a time, each from an aligned offset."""
+        rows = self._rows
+        met = np.flatnonzero((rows[_FIRST] <= time) & (rows[_LAST] >= time))
+        taken = sorted(zip(rows[_LOW][met].tolist(), rows[_HIGH][met].tolist(), strict=True))
+        found, bottom = [], 0
+        for low, high in (*taken, (limit, limit)):
+            if min(low, limit) > bottom:
+                found.append((bottom, min(low, limit) - bottom))
+            bottom = max(bottom, aligned(high, self.alignment))
+        return found
 
     def _aligned(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         return -(-offsets // self.alignment) * self.alignment

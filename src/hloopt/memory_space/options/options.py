@@ -110,6 +110,9 @@ class MemorySpaceOptions(PassOptions):
     allocate_reserved_scoped_memory_at_same_offset: bool = option(
         True, "put all scoped memory in one place"
     )
+    expanded_scoped_alternate_memory_mode: Literal["disabled", "enabled"] = option(
+        "disabled", "whether instructions with scoped memory get all that is free beside them"
+    )
     post_module_scoped_alternate_memory_size_in_bytes: Bytes = option(
         0, "bytes needed when the program is over"
     )

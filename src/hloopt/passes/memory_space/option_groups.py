@@ -38,7 +38,7 @@ MEMORY_SPACE_ASSIGNMENT = {
     ),
     "Scoped memory": (
         *("reserved_scoped_memory", "allocate_reserved_scoped_memory_at_same_offset"),
-        "reduce_scoped_memory_limit",
+        *("reduce_scoped_memory_limit", "expanded_scoped_alternate_memory_mode"),
         "post_module_scoped_alternate_memory_size_in_bytes",
     ),
     "Windows, blocks and loops": (
