@@ -116,6 +116,16 @@ def test_a_program_that_does_not_fit(xla: FakeXla, capsys: Capture) -> None:
     assert "fit" not in capsys.readouterr().out
 
 
+def test_a_schedule_that_has_to_be_kept(xla: FakeXla, capsys: Capture) -> None:
+    assert main(["xla", "compile", "m.hlo", *H100, "--keep-schedule"]) == 2
+    assert "m.hlo has no schedule to keep" in capsys.readouterr().err
+    scheduled = MODULE.replace("HloModule m", "HloModule m, is_scheduled=true")
+    Path("m.hlo").write_text(scheduled, encoding="utf-8")
+    assert main(["xla", "compile", "m.hlo", *H100, "--keep-schedule"]) == 0
+    assert main(["xla", "compile", "m.hlo", "--target", "cpu", "--keep-schedule"]) == 2
+    assert "jaxlib drops the schedule of m.hlo" in capsys.readouterr().err
+
+
 # -- passes and isolate ---------------------------------------------------------------------------
 
 
@@ -128,6 +138,10 @@ def test_the_chain_of_passes(xla: FakeXla, capsys: Capture) -> None:
     assert flags(xla.flags[0])["xla_dump_hlo_pass_re"] == ".*"
     assert main(["dumps", "kept", "--module", "m", "--passes"]) == 0
     assert main(["xla", "passes", "m.hlo", *H100, "--diff", "dce"]) == 1
+    assert "%dead" in capsys.readouterr().out
+    assert main(["xla", "passes", "m.hlo", *H100, "--show", "dce"]) == 0
+    assert "%dead" not in capsys.readouterr().out
+    assert main(["xla", "passes", "m.hlo", *H100, "--show", "0"]) == 0
     assert "%dead" in capsys.readouterr().out
     assert main(["xla", "passes", "m.hlo", *H100, "--track", "%dead"]) == 0
     assert "removed" in capsys.readouterr().out
@@ -233,7 +247,7 @@ def test_a_pass_of_ours_against_one_of_xla(
     cse: Callable[[str], str], verdict: str, exit_code: int, xla: FakeXla, capsys: Capture
 ) -> None:
     xla.cse = cse
-    line = ["xla", "compare", "m.hlo", *H100, "--passes", "cse", "--xla-pass", "cse"]
+    line = ["xla", "compare", "m.hlo", *H100, "-p", "cse", "--xla-pass", "cse"]
     assert main(line) == exit_code
     out = capsys.readouterr().out
     assert out.startswith(f"cse and XLA's cse (run 1 of 1, in tidy): {verdict}\n")

@@ -120,6 +120,10 @@ def test_one_module(hosts: Path, capsys: Capture) -> None:
     assert "removed  its users read %dot.1" in capsys.readouterr().out
     assert main(["dumps", *step, "--diff", "algsimp"]) == 1
     assert "- copy f32[8,8]" in capsys.readouterr().out
+    assert main(["dumps", *step, "--show", "algsimp"]) == 0
+    shown = capsys.readouterr().out
+    (file,) = (hosts / "process-0").glob("module_0003.*.after_algsimp*.txt")
+    assert shown == file.read_text()
 
 
 def test_times_from_a_log(hosts: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -142,6 +146,8 @@ def test_times_from_a_log(hosts: Path, tmp_path: Path, capsys: Capture) -> None:
     [
         ["--passes"],
         ["--track", "%x"],
+        ["--show", "algsimp"],
+        ["--module", "jit_step", "--show", "nothing"],
         ["--module", "jit_stop"],
         ["--module", "jit_step", "--track", "%nothing"],
         ["--module", "jit_step", "--diff", "nothing"],

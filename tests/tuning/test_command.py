@@ -28,7 +28,7 @@ ENTRY %e (p: f32[1024,1024]) -> f32[1024,1024] {
 }
 """
 SPACE = "xla_a: [true]\nxla_b: [true]\n"
-LINE = ["tune", "m.hlo", "--target", "h100_sxm", "--preset", "space.yaml"]
+LINE = ["tune", "m.hlo", "--target", "h100_sxm", "--flags", "space.yaml"]
 
 
 class Flagged(FakeXla):

@@ -142,7 +142,7 @@ def command(folders: tuple[str, ...], **options: Any) -> int:
 
 _OF_MODULE = {
     **{"--passes": "wants_passes", "--all": "shows_all", "--log": "log"},
-    **{"--diff": "diff_of", "--track": "track"},
+    **{"--show": "show_of", "--diff": "diff_of", "--track": "track"},
 }
 """The options that are about one module, with their names."""
 

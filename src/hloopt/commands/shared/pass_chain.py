@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 
 
 def chain_options(command: Function) -> Function:
-    """`--all`, `--diff` and `--track`, as `show_chain` takes them."""
+    """`--all`, `--show`, `--diff` and `--track`, as `show_chain` takes them."""
     for option in reversed(
         (
             click.option("--all", "shows_all", is_flag=True, help="all dumps of the passes"),
+            click.option(
+                "--show",
+                "show_of",
+                metavar="PASS",
+                help="the module behind a pass; algsimp#2, or the number of a dump",
+            ),
             click.option(
                 "--diff",
                 "diff_of",
@@ -45,6 +51,9 @@ def show_chain(
 
     chain = Chain.of(compilation, gatherer)
     is_json = options["output_format"] == "json"
+    if options["show_of"] is not None:
+        _show_module(chain.find(options["show_of"]).path)
+        return 0
     if options["diff_of"] is not None:
         return _show_diff(chain, options)
     if options["track"] is not None:
@@ -66,6 +75,16 @@ def show_chain(
         shows_all = options["shows_all"]
         render_chain(chain, make_console(options["color"]), shows_all=shows_all, times=times)
     return EXIT_USAGE if any(step.facts is None for step in chain.steps) else 0
+
+
+def _show_module(path: str) -> None:
+    """Print a dump as it is, of a proto the text."""
+    from hloopt.diagnostics import Source
+    from hloopt.files.reading import read_text_or_module
+    from hloopt.text import print_module
+
+    found = read_text_or_module(path)
+    click.echo(found.text if isinstance(found, Source) else print_module(found), nl=False)
 
 
 def _show_diff(chain: Chain, options: dict[str, Any]) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.command(cls=HloCommand)
 @program_options
 @click.option(
-    "--passes",
+    *("-p", "--pipeline", "--passes", "passes"),
     required=True,
     metavar="NAME|TEXT",
     help="ours: passes, a shipped pipeline, or a YAML file",

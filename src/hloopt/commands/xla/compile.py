@@ -30,6 +30,11 @@ _STAGES = (
 @click.command(cls=HloCommand)
 @program_options
 @click.option(
+    "--keep-schedule",
+    is_flag=True,
+    help="refuse a program whose schedule XLA would not keep",
+)
+@click.option(
     "--stage",
     type=click.Choice(_STAGES),
     help="print this instead of tables",

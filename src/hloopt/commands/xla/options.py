@@ -116,9 +116,23 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     if program.elided:
         what = counted(program.elided, "constant has", "constants have")
         say(f"{path}: {what} no values in the text (--xla_dump_large_constants): zeros stand in")
+    if options.get("keep_schedule"):
+        _check_schedule(path, program, compiler)
     if compiler.plugin is None and program.is_scheduled:
         say(f"{path}: jaxlib drops the schedule on the way, a plug-in for GPUs keeps it")
     return program, compiler
+
+
+def _check_schedule(path: str, program: Program, compiler: Compiler) -> None:
+    """Raise HloError where XLA makes a schedule of its own."""
+    from hloopt.diagnostics import HloError
+
+    if not program.is_scheduled:
+        raise HloError(f"{path} has no schedule to keep", help="hlo-memory-scheduler makes one")
+    if compiler.plugin is None:
+        raise HloError(
+            f"jaxlib drops the schedule of {path} on the way", help="a plug-in for GPUs keeps it"
+        )
 
 
 @contextmanager

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE", shell_complete=completion.files)
 @compiler_options()
 @click.option(
-    "--preset",
+    *("--preset", "--flags", "preset"),
     metavar="NAME|FILE.yaml",
     default="overlap",
     show_default=True,
