@@ -123,7 +123,7 @@ def test_a_schedule_that_has_to_be_kept(xla: FakeXla, capsys: Capture) -> None:
     Path("m.hlo").write_text(scheduled, encoding="utf-8")
     assert main(["xla", "compile", "m.hlo", *H100, "--keep-schedule"]) == 0
     assert main(["xla", "compile", "m.hlo", "--target", "cpu", "--keep-schedule"]) == 2
-    assert "jaxlib drops the schedule of m.hlo" in capsys.readouterr().err
+    assert "jaxlib drops schedules" in capsys.readouterr().err
 
 
 # -- passes and isolate ---------------------------------------------------------------------------

@@ -106,33 +106,26 @@ def chosen(path: str, options: dict[str, Any]) -> tuple[Program, Compiler]:
     """The program in a file, and the compiler that the options name. Raises HloError."""
     from hloopt.compilers.compiling import Compiler, check_flags
     from hloopt.compilers.programs import Program
-    from hloopt.diagnostics import counted
+    from hloopt.diagnostics import HloError, counted
 
     check_flags(options["flags"])
     if options["target"] == "cpu" and is_written("plugin"):
         raise click.UsageError("--plugin is a compiler for GPUs: --target cpu takes that of jaxlib")
+    keeps_schedule = options.get("keep_schedule", False)
+    if keeps_schedule and options["target"] == "cpu":
+        raise click.UsageError(
+            "--keep-schedule: jaxlib drops schedules, a plug-in for GPUs does not"
+        )
     compiler = Compiler.named(options["target"], options["plugin"])
     program = Program.read(path, options["devices"])
     if program.elided:
         what = counted(program.elided, "constant has", "constants have")
         say(f"{path}: {what} no values in the text (--xla_dump_large_constants): zeros stand in")
-    if options.get("keep_schedule"):
-        _check_schedule(path, program, compiler)
+    if keeps_schedule and not program.is_scheduled:
+        raise HloError(f"{path} has no schedule to keep", help="hlo-memory-scheduler makes one")
     if compiler.plugin is None and program.is_scheduled:
         say(f"{path}: jaxlib drops the schedule on the way, a plug-in for GPUs keeps it")
     return program, compiler
-
-
-def _check_schedule(path: str, program: Program, compiler: Compiler) -> None:
-    """Raise HloError where XLA makes a schedule of its own."""
-    from hloopt.diagnostics import HloError
-
-    if not program.is_scheduled:
-        raise HloError(f"{path} has no schedule to keep", help="hlo-memory-scheduler makes one")
-    if compiler.plugin is None:
-        raise HloError(
-            f"jaxlib drops the schedule of {path} on the way", help="a plug-in for GPUs keeps it"
-        )
 
 
 @contextmanager
