@@ -78,7 +78,8 @@ def _whole(text: str, target: str) -> tuple[int, float, str]:
     result = assign(text, options)
     modules = [parse_module(text), result.module]
     inside, _ = shares(result)
-    return options["max_size_in_bytes"], inside, _verdict(*_shrunk(modules))
+    verdict = str(result.faults[0]) if result.faults else _verdict(*_shrunk(modules))
+    return options["max_size_in_bytes"], inside, verdict
 
 
 def _small(text: str, target: str) -> tuple[int, float, str]:
@@ -91,8 +92,8 @@ def _small(text: str, target: str) -> tuple[int, float, str]:
         result = assign(text, {**options, "max_size_in_bytes": size})
         inside, _ = shares(result)
         if inside <= _MOST_INSIDE or size <= _LEAST_SIZE:
-            verdict = _verdict(parse_module(text), result.module)
-            return size, inside, str(result.faults[0]) if result.faults else verdict
+            verdict = str(result.faults[0]) if result.faults else None
+            return size, inside, verdict or _verdict(parse_module(text), result.module)
         size //= 2
 
 

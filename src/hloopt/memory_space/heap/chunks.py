@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hloopt.memory_space.heap.gaps import aligned
+from hloopt.memory_space.heap.gaps import free_gaps
 
 _FIRST, _LAST, _LOW, _HIGH, _GROUP, _COPIED = range(6)
 _NEVER = (np.iinfo(np.int64).max, -1, 0, 0, -1, 0)
@@ -169,13 +169,10 @@ class ChunkHeap:
         """Offset and size of what is free below `limit` at a time, each from an aligned offset."""
         rows = self._rows
         met = np.flatnonzero((rows[_FIRST] <= time) & (rows[_LAST] >= time))
-        taken = sorted(zip(rows[_LOW][met].tolist(), rows[_HIGH][met].tolist(), strict=True))
-        found, bottom = [], 0
-        for low, high in (*taken, (limit, limit)):
-            if min(low, limit) > bottom:
-                found.append((bottom, min(low, limit) - bottom))
-            bottom = max(bottom, aligned(high, self.alignment))
-        return found
+        lows, highs = rows[_LOW][met], self._aligned(rows[_HIGH][met])
+        taken = sorted(zip(lows.tolist(), highs.tolist(), strict=True))
+        gaps = ((offset, limit - offset, length) for length, offset in free_gaps(taken, 1))
+        return [(offset, int(min(length, left))) for offset, left, length in gaps if left > 0]
 
     def _aligned(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         return -(-offsets // self.alignment) * self.alignment

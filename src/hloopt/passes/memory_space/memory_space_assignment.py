@@ -65,13 +65,13 @@ class MemorySpaceAssignment(ModulePass):
         before = module.version
         plan = plan_memory_spaces(module, options, hints)
         report_plan(plan, options, context)
-        if context.wants_remarks and options.cost_model is not None:
-            plain, lost = run_times(module, options), lost_by_reason(plan)
-            self.report = apply_plan(module, plan, options)
-            text = times_text(plain.seconds, run_times(module, options), lost)
+        wants_times = context.wants_remarks and options.cost_model is not None
+        plain = run_times(module, options).seconds if wants_times else 0.0
+        lost = lost_by_reason(plan) if wants_times else []
+        self.report = apply_plan(module, plan, options)
+        if wants_times:
+            text = times_text(plain, run_times(module, options), lost)
             context.analysis(module.entry.root, text)
-        else:
-            self.report = apply_plan(module, plan, options)
         changed = module.version != before
         if changed:
             count = len(self.report.chunks)
