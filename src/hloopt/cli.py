@@ -38,6 +38,7 @@ COMMANDS = {
     "extract": "a part of a module as a module of its own",
     "fingerprint": "a hash of what each module computes",
     "fmt": "format HLO files",
+    "grep": "the instructions that a selector selects",
     "lint": "what costs time or memory, or is likely a mistake, and how much it costs",
     "memory": "how much memory a module needs, and what is alive at the peak",
     "merge": "put the parts of a run over many files together",
@@ -59,6 +60,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
     **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
+    "grep": "inspect",
     "tune": "xla",
 }
 """The commands that are in a folder of `hloopt.commands`."""

@@ -49,6 +49,7 @@ LINES = {
     "dumps": ["dumps dump --no-cache"],
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
+    "grep": ["grep a.hlo negate"],
     "stats": ["stats a.hlo"],
     "tune": ["tune a.hlo --target h100_sxm --preset space.yaml"],
     "xla bisect": ["xla bisect a.hlo --target h100_sxm"],

@@ -259,6 +259,12 @@ COMMANDS: dict[str, Lines] = {
         _with_table,
         _pictures("--target", "h100_sxm"),
     ),
+    "grep": several(
+        on_modules("bytes>=0"),
+        on_modules("bytes>=0", "-c"),
+        on_modules("bytes>=0", "-l"),
+        on_modules(NASTY),
+    ),
     "stats": several(on_modules(), on_pairs("--diff")),
     "targets": on_names(),
     "test": lambda files: iter(

@@ -100,6 +100,8 @@ def _of_argument(dice: random.Random, parameter: click.Argument, files: Sequence
     kind = (parameter.metavar or parameter.name or "").upper()
     if re.search("NAME|CODE", kind) and "FILE" not in kind:
         return dice.choice(([], ["dce"], ["simplify"], ["HLO204"], ["x"]))
+    if kind == "SELECTOR":
+        return [dice.choice(("bytes>0", "%p0", "all-gather|copy, in-loop", "(", "x=1"))]
     count = 1 if parameter.nargs == -1 else parameter.nargs
     return [dice.choice(files) for _ in range(count)]
 
