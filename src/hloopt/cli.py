@@ -49,6 +49,7 @@ COMMANDS = {
     "reduce": "the smallest module that still shows a failure",
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
+    "show": "an instruction, what it is computed from, and what is computed from it",
     "stats": "what modules have: collectives, products, loops, each counted once",
     "test": "run golden tests: HLO files with RUN and CHECK lines",
     "targets": "list the hardware that times and limits can be of",
@@ -60,7 +61,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
     **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
-    "grep": "inspect",
+    **dict.fromkeys(("grep", "show"), "inspect"),
     "tune": "xla",
 }
 """The commands that are in a folder of `hloopt.commands`."""

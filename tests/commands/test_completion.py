@@ -26,6 +26,7 @@ FREE_TEXT = {
     *("NAME=VALUE", "NAME=VALUE,…", "NAME=SHARE,…", "NAME=true|false", "RULE.NAME=VALUE"),
     *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
     *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME", "SELECTOR"),
+    "[%NAME]",
     "FLAGS FLAGS",
     *("ray://ADDRESS|dask://ADDRESS", "xla_NAME=VALUE"),
 }

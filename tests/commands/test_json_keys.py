@@ -50,6 +50,7 @@ LINES = {
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "grep": ["grep a.hlo negate"],
+    "show": ["show a.hlo %q --target h100_sxm", "show a.hlo --computation e"],
     "stats": ["stats a.hlo"],
     "tune": ["tune a.hlo --target h100_sxm --preset space.yaml"],
     "xla bisect": ["xla bisect a.hlo --target h100_sxm"],

@@ -265,6 +265,7 @@ COMMANDS: dict[str, Lines] = {
         on_modules("bytes>=0", "-l"),
         on_modules(NASTY),
     ),
+    "show": several(on_modules("%n"), on_modules(NASTY), on_modules("--scope", NASTY)),
     "stats": several(on_modules(), on_pairs("--diff")),
     "targets": on_names(),
     "test": lambda files: iter(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hloopt.analysis.async_operations import OWN_DONES, SEND_RECV_DONE
-from hloopt.diagnostics import HloError, counted, did_you_mean
+from hloopt.diagnostics import HloError, counted
 from hloopt.ir.async_chains import ASYNC_CONTINUES
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.ir.tuples import make_tuple
 from hloopt.reduction.edits.removal import remove_from
 from hloopt.reduction.edits.session import EditSession
@@ -62,34 +61,6 @@ def extract_instructions(
     remove_from(session, computation, {i for i in going if i.opcode is not Opcode.PARAMETER})
     session.loosen([i for i in computation.parameters if i not in kept])
     session.finish()
-
-
-def in_scope(module: Module, scope: str) -> list[Instruction]:
-    """The instructions whose op_name is in a scope, or is it. Raises HloError where none is."""
-    prefix = scope.rstrip("/")
-    found = [
-        i
-        for i in (module.instructions() if prefix else ())
-        if (name := op_name_of(i)) == prefix or name.startswith(f"{prefix}/")
-    ]
-    outer = {i.parent for i in found}
-    inner = [i for i in found if not _is_inside(i.parent, outer)]
-    if not inner:
-        names = {op_name_of(i) for i in module.instructions()} - {""}
-        scopes = {
-            "/".join(parts[:n])
-            for parts in (name.split("/") for name in names)
-            for n in range(1, len(parts) + 1)
-        }
-        raise HloError(
-            f"no instruction has an op_name in '{scope}'", help=did_you_mean(prefix, sorted(scopes))
-        )
-    return inner
-
-
-def _is_inside(computation: Computation, others: set[Computation]) -> bool:
-    """Whether instructions of other computations, which are taken anyway, call this one."""
-    return any(caller.parent in others for caller in computation.callers)
 
 
 def _one_computation(chosen: Iterable[Instruction]) -> Computation:

@@ -72,10 +72,10 @@ def command(
 def _extract(
     module: Module, names: tuple[str, ...], scope: str | None, depth: int, users: int
 ) -> None:
+    from hloopt.ir.find import in_scope
     from hloopt.reduction.extraction import (
         extract_computation,
         extract_instructions,
-        in_scope,
     )
 
     computation = _named_computation(module, names[0]) if len(names) == 1 else None

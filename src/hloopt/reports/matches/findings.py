@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hloopt.ir.find import called_in_text
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.query import Selector
@@ -32,13 +32,7 @@ class Matches:
 def find_matches(module: Module, selector: Selector) -> Matches:
     """Select instructions. O(instructions), and the facts that the selector asks for."""
     name = re.fullmatch(r"\s*%([\w.\-]+)\s*", selector.text)
-    found = list(selector.select(module) if name is None else _called(name[1], module))
+    found = list(selector.select(module) if name is None else called_in_text(module, name[1]))
     counts = Counter(str(instruction.opcode) for instruction in found)
     is_ambiguous = name is not None and len(found) > 1
     return Matches(module.name, found, dict(counts.most_common()), is_ambiguous)
-
-
-def _called(name: str, module: Module) -> Iterator[Instruction]:
-    """The instructions that have a name, or had it in the text before names were made unique."""
-    read_names = module.read_names
-    return (i for i in module.instructions() if name in (i.name, read_names.get(i)))
