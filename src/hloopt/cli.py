@@ -50,6 +50,7 @@ COMMANDS = {
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
     "show": "an instruction, what it is computed from, and what is computed from it",
+    "skeleton": "what a program does, in the order in which it runs, on one screen",
     "stats": "what modules have: collectives, products, loops, each counted once",
     "test": "run golden tests: HLO files with RUN and CHECK lines",
     "targets": "list the hardware that times and limits can be of",
@@ -61,7 +62,7 @@ COMMANDS = {
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
     **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
-    **dict.fromkeys(("grep", "show"), "inspect"),
+    **dict.fromkeys(("grep", "show", "skeleton"), "inspect"),
     "tune": "xla",
 }
 """The commands that are in a folder of `hloopt.commands`."""

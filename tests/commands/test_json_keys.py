@@ -51,6 +51,7 @@ LINES = {
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "grep": ["grep a.hlo negate"],
     "show": ["show a.hlo %q --target h100_sxm", "show a.hlo --computation e"],
+    "skeleton": ["skeleton a.hlo"],
     "stats": ["stats a.hlo"],
     "tune": ["tune a.hlo --target h100_sxm --preset space.yaml"],
     "xla bisect": ["xla bisect a.hlo --target h100_sxm"],

@@ -266,6 +266,7 @@ COMMANDS: dict[str, Lines] = {
         on_modules(NASTY),
     ),
     "show": several(on_modules("%n"), on_modules(NASTY), on_modules("--scope", NASTY)),
+    "skeleton": on_modules("--depth", "3"),
     "stats": several(on_modules(), on_pairs("--diff")),
     "targets": on_names(),
     "test": lambda files: iter(

@@ -97,6 +97,8 @@ PAGES = [
     "lint {0} --target h100_sxm",
     "lint {0} --statistics",
     "lint --list",
+    "skeleton {0}",
+    "skeleton {0} --target h100_sxm --depth 4",
     "stats {0}",
     "stats --diff {0} {1}",
     "memory {0}",

@@ -157,11 +157,8 @@ def _details(module: Module, cost_model: CostModelChoice) -> tuple[ModuleDetails
 
         alive = [buffer.name.partition("{")[0] for buffer in memory_report(module).live_at_peak]
     if cost_model.is_choice:
-        from hloopt.analysis.latency.run_times import RunTimes
-        from hloopt.cost_models import latency_model
-        from hloopt.reports.schedule.run import cycle_unit, preset_of
+        from hloopt.reports.schedule.run import cycle_unit, run_times
 
-        is_gpu = preset_of(module) == "xla-gpu"
-        times = RunTimes(latency_model(cost_model, module, is_gpu=is_gpu), module)
+        times = run_times(module, cost_model)
         unit = cycle_unit(times)
     return ModuleDetails(module, times, alive), unit

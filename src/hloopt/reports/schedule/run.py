@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.analysis.latency.run_times import RunTimes
-from hloopt.cost_models import CostModelChoice
+from hloopt.cost_models import CostModelChoice, latency_model
 from hloopt.diagnostics import HloError, counted
 from hloopt.ir import Module
 from hloopt.memory.backends import GPU, backend_of, common_backend
@@ -76,6 +76,15 @@ def cycle_unit(model: LatencyModel) -> CycleUnit:
     if model.is_abstract:
         return CycleUnit(None)
     return CycleUnit(1e-6 / model.cycles_per_microsecond)
+
+
+def run_times(module: Module, choice: CostModelChoice) -> RunTimes:
+    """The times of a module's instructions, by the preset that the module tells.
+
+    Raises HloError for a bad target or file of the model of time.
+    """
+    is_gpu = preset_of(module) == "xla-gpu"
+    return RunTimes(latency_model(choice, module, is_gpu=is_gpu), module)
 
 
 def guessed_share(simulation: Simulation) -> float | None:

@@ -1,0 +1,154 @@
+"""The plot of a program: its steps in the order in which they run, with repetitions folded."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import reduce
+
+from hloopt.reports.skeleton.folding import best_repeat
+
+
+class Kind(StrEnum):
+    """The kinds of steps."""
+
+    PRODUCT = "product"
+    COLLECTIVE = "collective"
+    CUSTOM_CALL = "custom-call"
+    OTHER = "other"
+    LOOP = "loop"
+    CONDITIONAL = "conditional"
+    BRANCH = "branch"
+    REPEAT = "repeat"
+    SCOPE = "scope"
+
+
+CONTAINERS = frozenset((Kind.LOOP, Kind.CONDITIONAL, Kind.BRANCH, Kind.REPEAT, Kind.SCOPE))
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Flops, bytes accessed, and seconds, 0 without a model of time."""
+
+    flops: float = 0.0
+    bytes: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.flops + other.flops, self.bytes + other.bytes, self.seconds + other.seconds
+        )
+
+    def times(self, count: int) -> Amounts:
+        return Amounts(self.flops * count, self.bytes * count, self.seconds * count)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A line of the plot: an operation, or steps that belong together."""
+
+    kind: Kind
+    text: str
+    """Opcode, types and sizes: it is the same for steps that are alike."""
+    place: str
+    """Its op_name; numbers that differ between repetitions are `*`."""
+    name: str
+    """The instruction, of several the first one."""
+    amounts: Amounts
+    """Of one run of what it is in, all its own trips and repetitions together."""
+    count: int = 1
+    """The trips of a loop, the repetitions of a repeat."""
+    is_counted: bool = True
+    """Whether the trips of a loop are known."""
+    below: tuple[Step, ...] = ()
+
+    def operations(self) -> Counter[str]:
+        """How often each operation runs in it, by opcode or target."""
+        if self.kind not in CONTAINERS:
+            return Counter({self.text.split(" ", 1)[0]: 1})
+        found: Counter[str] = Counter()
+        for step in self.below:
+            for operation, count in step.operations().items():
+                found[operation] += count * self.count
+        return found
+
+
+def folded(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with each part that follows itself as one step. O(steps · 512) for each fold."""
+    found = list(steps)
+    labels = [_label(step) for step in found]
+    while (repeat := best_repeat(labels)) is not None:
+        first, length, count = repeat
+        parts = [
+            found[first + number * length : first + (number + 1) * length]
+            for number in range(count)
+        ]
+        found[first : first + length * count] = [_together(parts)]
+        labels[first : first + length * count] = [_label(found[first])]
+    return tuple(found)
+
+
+def _label(step: Step) -> tuple[object, ...]:
+    """Equal for steps that are alike."""
+    return step.kind, step.text, step.count, tuple(map(_label, step.below))
+
+
+def _together(parts: Sequence[Sequence[Step]]) -> Step:
+    """A repeat of parts that are alike."""
+    alike = tuple(_merged(steps) for steps in zip(*parts, strict=True))
+    amounts = _sum(step.amounts for part in parts for step in part)
+    if len(alike) == 1 and alike[0].kind is Kind.REPEAT:
+        (inner,) = alike
+        return replace(inner, count=inner.count * len(parts), amounts=amounts)
+    below = folded(alike) if len(alike) > 1 else alike
+    return Step(
+        Kind.REPEAT, "", _common(step.place for step in alike), alike[0].name, amounts,
+        len(parts), below=below,
+    )  # fmt: skip
+
+
+def _merged(steps: Sequence[Step]) -> Step:
+    """Steps that are alike as one of them, with the mean of the amounts."""
+    total = _sum(step.amounts for step in steps)
+    count = len(steps)
+    mean = Amounts(total.flops / count, total.bytes / count, total.seconds / count)
+    below = tuple(_merged(inner) for inner in zip(*(s.below for s in steps), strict=True))
+    return replace(steps[0], place=_starred([s.place for s in steps]), amounts=mean, below=below)
+
+
+def total_of(steps: Iterable[Step]) -> Amounts:
+    """The amounts of steps together."""
+    return _sum(step.amounts for step in steps)
+
+
+def _sum(amounts: Iterable[Amounts]) -> Amounts:
+    return reduce(Amounts.__add__, amounts, Amounts())
+
+
+_NUMBER = re.compile(r"\d+")
+
+
+def _starred(places: Sequence[str]) -> str:
+    """A text in which numbers that are not the same in all are `*`; of others the first one."""
+    if len(set(places)) == 1:
+        return places[0]
+    forms = {_NUMBER.sub("*", place) for place in places}
+    if len(forms) > 1:
+        return _common(places)
+    numbers = [set(found) for found in zip(*(_NUMBER.findall(p) for p in places), strict=True)]
+    kept: Iterator[str] = (each.pop() if len(each) == 1 else "*" for each in numbers)
+    return _NUMBER.sub(lambda _: next(kept), places[0])
+
+
+def _common(places: Iterable[str]) -> str:
+    """The parts of op_names that all of them begin with."""
+    parts = [place.split("/") for place in places]
+    shared = []
+    for column in zip(*parts, strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    return "/".join(shared)

@@ -1,0 +1,216 @@
+"""The steps of a program: products, collectives, custom calls, loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+from hloopt.analysis.calls import callees_first
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.analysis.inventory.collectives import Collective, collectives_of, group_count
+from hloopt.analysis.latency.model import LatencyModel
+from hloopt.analysis.loops.trip_count import trip_count
+from hloopt.analysis.stage import Stage
+from hloopt.diagnostics import counted
+from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.computation import Computation
+from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
+from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import CONTRACTIONS, Opcode
+from hloopt.ir.sources.source_stacks import op_name_of
+from hloopt.reports.console.units import human_bytes, some
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded
+from hloopt.reports.stage_notices import cost_notices
+
+_HEAVY = frozenset(
+    (
+        *(Opcode.GATHER, Opcode.SCATTER, Opcode.SORT, Opcode.TOPK, Opcode.FFT),
+        *(Opcode.CHOLESKY, Opcode.TRIANGULAR_SOLVE, Opcode.SEND, Opcode.RECV),
+        *(Opcode.INFEED, Opcode.OUTFEED, Opcode.RNG_BIT_GENERATOR, Opcode.REDUCE_WINDOW),
+    )
+)
+"""Opcodes that have a line of their own beside products, collectives and custom calls."""
+_QUIET = IDENTITIES | NEW_BUFFERS
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The plot of a module on one device."""
+
+    module: Module
+    steps: tuple[Step, ...]
+    total: Amounts
+    """Of all of the module, also of what has no line of its own."""
+    devices: tuple[int, int]
+    """Replicas and partitions."""
+    notices: tuple[str, ...]
+    """The subject of the figures, where that is not one device."""
+    notes: tuple[str, ...]
+    """The assumptions behind the figures, one sentence each."""
+
+
+def find_skeleton(module: Module, times: LatencyModel | None) -> Skeleton:
+    """The plot of a verified module. Near-linear in the instructions."""
+    plotter = _Plotter(module, times)
+    for computation in callees_first(module):
+        plotter.look(computation)
+    return Skeleton(
+        module,
+        plotter.steps[module.entry],
+        plotter.totals[module.entry],
+        (module.replica_count, module.num_partitions),
+        cost_notices(Stage.of(module)),
+        plotter.notes(),
+    )
+
+
+class _Plotter:
+    def __init__(self, module: Module, times: LatencyModel | None) -> None:
+        self.costs = CostAnalysis(module)
+        self.times = times
+        self.grid = device_counts(module)
+        self.collectives = {each.instruction: each for each in collectives_of(module)}
+        self.steps: dict[Computation, tuple[Step, ...]] = {}
+        self.totals: dict[Computation, Amounts] = {}
+        self.unknown: dict[Instruction, None] = {}
+        """Loops whose trips are not known."""
+
+    def look(self, computation: Computation) -> None:
+        """Find the steps of a computation, after those of what it calls."""
+        steps: list[Step] = []
+        total = Amounts()
+        for instruction in computation.instructions:
+            amounts = self._amounts(instruction)
+            total += amounts
+            steps += self._steps_of(instruction, amounts)
+        self.steps[computation], self.totals[computation] = folded(steps), total
+
+    def _amounts(self, instruction: Instruction) -> Amounts:
+        opcode = instruction.opcode
+        if opcode is Opcode.WHILE:
+            return self.totals[instruction.called[0]].times(self._trips(instruction)[0])
+        if opcode is Opcode.CONDITIONAL:
+            return max((self.totals[each] for each in instruction.called), key=_work)
+        if opcode in (Opcode.CALL, Opcode.ASYNC_START) and instruction.called:
+            return self.totals[instruction.called[0]]
+        cost = self.costs.of(instruction)
+        seconds = 0.0
+        if self.times is not None:
+            time = (
+                self.times.whole_time(instruction)
+                if instruction in self.collectives
+                else self.times.node_time(instruction)
+            )
+            seconds = time.cycles / self.times.cycles_per_microsecond * 1e-6
+        return Amounts(cost.flops, cost.bytes_accessed, seconds)
+
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what the figures assume."""
+        if not self.unknown:
+            return ()
+        loops = some([f"%{loop.name}" for loop in self.unknown])
+        return (f"loops whose trip count is not known take one trip: {loops}",)
+
+    def _trips(self, loop: Instruction) -> tuple[int, bool]:
+        trips = trip_count(loop)
+        if trips is None:
+            self.unknown[loop] = None
+            return 1, False
+        return trips, True
+
+    def _steps_of(self, instruction: Instruction, amounts: Amounts) -> Iterator[Step]:
+        opcode = instruction.opcode
+        if opcode is Opcode.WHILE:
+            trips, is_known = self._trips(instruction)
+            below = self.steps[instruction.called[0]]
+            yield self._step(instruction, Kind.LOOP, "", amounts, below, trips, is_known)
+        elif opcode is Opcode.CONDITIONAL:
+            branches = tuple(
+                self._step(each.root, Kind.BRANCH, str(number), self.totals[each], self.steps[each])
+                for number, each in enumerate(instruction.called)
+            )
+            if any(branch.below for branch in branches):
+                yield self._step(instruction, Kind.CONDITIONAL, "", amounts, branches)
+        elif opcode is Opcode.FUSION:
+            below = self.steps[instruction.called[0]]
+            if len(below) == 1:
+                yield replace(below[0], amounts=amounts, name=instruction.name)
+            else:
+                yield from below
+        elif opcode in (Opcode.CALL, Opcode.ASYNC_START):
+            for called in instruction.called[:1]:
+                yield from self.steps[called]
+        else:
+            yield from self._operation(instruction, amounts)
+
+    def _operation(self, instruction: Instruction, amounts: Amounts) -> Iterator[Step]:
+        collective = self.collectives.get(instruction)
+        if collective is not None:
+            text = self._collective_text(collective)
+            yield self._step(instruction, Kind.COLLECTIVE, text, amounts)
+        elif instruction.opcode in CONTRACTIONS:
+            yield self._step(instruction, Kind.PRODUCT, _product_text(instruction), amounts)
+        elif instruction.opcode is Opcode.CUSTOM_CALL:
+            target = custom_call_target(instruction)
+            if target not in _QUIET:
+                yield self._step(instruction, Kind.CUSTOM_CALL, target, amounts)
+        elif instruction.opcode in _HEAVY:
+            text = f"{instruction.opcode} {_sizes(instruction)}"
+            yield self._step(instruction, Kind.OTHER, text, amounts)
+
+    def _step(
+        self,
+        instruction: Instruction,
+        kind: Kind,
+        text: str,
+        amounts: Amounts,
+        below: tuple[Step, ...] = (),
+        count: int = 1,
+        is_counted: bool = True,
+    ) -> Step:
+        place = op_name_of(instruction)
+        return Step(kind, text, place, instruction.name, amounts, count, is_counted, below)
+
+    def _collective_text(self, collective: Collective) -> str:
+        groups, size = group_count(collective.instruction, self.grid), collective.group_size
+        types = "+".join(collective.types)
+        axes = f" over {','.join(collective.axes)}" if collective.axes else ""
+        return (
+            f"{collective.kind} {types} {human_bytes(collective.payload)}, "
+            f"{groups} x {counted(size, 'device')}{axes}"
+        )
+
+
+def _work(amounts: Amounts) -> tuple[float, float]:
+    return amounts.seconds, amounts.bytes
+
+
+def _product_text(product: Instruction) -> str:
+    """`dot bf16 8 x (2048x4096 . 4096x11008)`: batches, rows, contracted, columns."""
+    lhs, rhs = product.operands[0].shape, product.operands[1].shape
+    if product.opcode is not Opcode.DOT:
+        return f"{product.opcode} {_sizes(product.operands[0])} · {_sizes(product.operands[1])}"
+    batch = [lhs.dimensions[d] for d in _ints(product, "lhs_batch_dims")]
+    inner = [lhs.dimensions[d] for d in _ints(product, "lhs_contracting_dims")]
+    batches, depth = prod(batch), prod(inner)
+    rows = lhs.element_count() // max(1, batches * depth)
+    columns = rhs.element_count() // max(1, batches * depth)
+    size = f"{rows}x{depth} · {depth}x{columns}"
+    types = lhs.type_name if lhs.type_name == rhs.type_name else f"{lhs.type_name}·{rhs.type_name}"
+    return f"dot {types} {f'{batches} x ({size})' if batches > 1 else size}"
+
+
+def _ints(instruction: Instruction, name: str) -> tuple[int, ...]:
+    return parse_ints(instruction.attributes.get(name, "{}"))
+
+
+def _sizes(instruction: Instruction) -> str:
+    shape = instruction.shape
+    arrays = [leaf for leaf in shape.leaves() if leaf.is_array]
+    if not arrays:
+        return ""
+    largest = max(arrays, key=lambda leaf: leaf.element_count())
+    return f"{largest.type_name}[{','.join(map(str, largest.dimensions))}]"

@@ -1,0 +1,156 @@
+"""The plot of a program as a terminal page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from hloopt.diagnostics import counted, printable
+from hloopt.reports.console.footnotes import print_footnote
+from hloopt.reports.console.units import (
+    columns,
+    head,
+    human_bytes,
+    human_count,
+    human_seconds,
+    human_share,
+    page_width,
+)
+from hloopt.reports.skeleton.outline import condensed, grouped, scope_of, shared_scope, shown
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step
+from hloopt.reports.skeleton.program import Skeleton
+from hloopt.reports.stage_notices import render_notices
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_MOST_OPERATIONS = 4
+_LEAST_PLACE = 8
+"""Columns of a scope that are worth to be shown."""
+_FIGURE = 8
+"""Columns of a share."""
+_STYLES = {Kind.COLLECTIVE: "magenta", Kind.PRODUCT: "green", Kind.CUSTOM_CALL: "yellow"}
+
+
+def render_skeleton(found: Skeleton, console: Console, *, depth: int | None, lines: int) -> None:
+    """Print the plot: all of it down to `depth`, or what fits into so many lines."""
+    from rich.text import Text
+
+    total, width = found.total, page_width(console)
+    title = Text.assemble("Skeleton of ", (printable(found.module.name), "bold"), _about(found))
+    console.print(title, width=width)
+    render_notices(found.notices, console, width)
+    steps = grouped(found.steps)
+    if depth is None:
+        steps = condensed(steps, total, lines)
+    opened = shown(steps, total, lines, depth)
+    labels = ["time", "flops", "bytes"] if total.seconds else ["flops", "bytes"]
+    heads = "".join(f"{label:>{_FIGURE}}" for label in labels)
+    room = width - len(heads)
+    console.print(Text(" " * room + heads, style="dim"))
+    for line in _walk(steps, opened):
+        text = _text(line, room, is_open=id(line.step) in opened)
+        shares = _shares(line.step.amounts.times(line.runs), total)
+        figures = "".join(f"{share:>{_FIGURE}}" for share in shares)
+        text.append(" " * (room - columns(text.plain)) + figures)
+        console.print(text, soft_wrap=True)
+    for note in found.notes:
+        print_footnote(console, note)
+
+
+def _about(found: Skeleton) -> str:
+    module, (replicas, partitions) = found.module, found.devices
+    total = found.total
+    parts = [
+        counted(module.instruction_count(), "instruction"),
+        f"{counted(replicas, 'replica')} x {counted(partitions, 'partition')}",
+        f"{human_count(total.flops)} flops",
+        f"{human_bytes(int(total.bytes))} accessed",
+    ]
+    if total.seconds:
+        parts.append(human_seconds(total.seconds))
+    return f": {', '.join(parts)}"
+
+
+class _Line(NamedTuple):
+    step: Step
+    level: int
+    runs: int
+    """How often what it is in runs."""
+    around: tuple[str, ...]
+    """The scope of what it is in."""
+
+
+def _walk(
+    steps: Sequence[Step],
+    opened: set[int],
+    level: int = 0,
+    runs: int = 1,
+    around: tuple[str, ...] = (),
+) -> Iterator[_Line]:
+    """The steps that are shown."""
+    for step in steps:
+        yield _Line(step, level, runs, around)
+        if id(step) in opened:
+            inner = runs * step.count if step.kind in (Kind.LOOP, Kind.REPEAT) else runs
+            yield from _walk(step.below, opened, level + 1, inner, shared_scope(step.below))
+
+
+def _shares(amounts: Amounts, total: Amounts) -> Iterator[str]:
+    pairs = [(amounts.flops, total.flops), (amounts.bytes, total.bytes)]
+    if total.seconds:
+        pairs.insert(0, (amounts.seconds, total.seconds))
+    for part, whole in pairs:
+        yield human_share(part / whole) if whole else ""
+
+
+def _text(line: _Line, room: int, *, is_open: bool) -> Text:
+    """The words for a step, for one that is not open what it has inside, then its scope."""
+    from rich.text import Text
+
+    step = line.step
+    words = f"{'  ' * line.level}{_words(step)}"
+    if step.below and not is_open and not _is_one(step):
+        words += f" [{_inside(step)}]"
+    text = Text(head(printable(words), room - 2), style=_STYLES.get(step.kind, ""))
+    left = room - columns(text.plain) - 4
+    place = "" if step.kind is Kind.SCOPE else _place(step, line)
+    if place and left > _LEAST_PLACE:
+        text.append(f"  {head(printable(place), left)}", style="dim")
+    return text
+
+
+def _place(step: Step, line: _Line) -> str:
+    """The scope of a step within that of what it is in."""
+    scope = scope_of(step.place)
+    parts = scope.parts
+    if parts[: len(line.around)] == line.around:
+        parts = parts[len(line.around) :]
+    text = "/".join(parts)
+    return f"{text}, backward" if text and scope.is_backward and not line.level else text
+
+
+def _is_one(step: Step) -> bool:
+    """Whether it is one operation, several times."""
+    return step.kind is Kind.REPEAT and len(step.below) == 1 and not step.below[0].below
+
+
+def _words(step: Step) -> str:
+    if step.kind is Kind.LOOP:
+        return f"loop {f'{step.count:,}' if step.is_counted else '?'} x"
+    if step.kind is Kind.REPEAT:
+        return f"{step.count:,} x" + (f" {_words(step.below[0])}" if len(step.below) == 1 else "")
+    if step.kind is Kind.BRANCH:
+        return f"branch {step.text}"
+    if step.kind is Kind.CONDITIONAL:
+        return "conditional"
+    if step.kind is Kind.CUSTOM_CALL:
+        return f"custom-call {step.text}"
+    return step.text
+
+
+def _inside(step: Step) -> str:
+    found = step.operations().most_common()
+    parts = [f"{count:,} {operation}" for operation, count in found[:_MOST_OPERATIONS]]
+    return ", ".join([*parts, *(["…"] if len(found) > _MOST_OPERATIONS else [])])
