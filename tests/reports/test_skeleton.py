@@ -106,6 +106,7 @@ def test_of_other_places_what_they_begin_with_is_left() -> None:
         ("jit(step)/transpose(jvp(layers))/while/body/dot", Scope(("layers",), True)),
         ("jit(step)/layers/bsm,m/hd->b(a/b)/dot", Scope(("layers", "bsm,m", "hd->b(a/b)"), False)),
         ("jit(f)/jit(g)/closed_call/checkpoint/x/add", Scope(("g", "x"), False)),
+        ("jit(f)/cond/branch_12_fun/x/add", Scope(("x",), False)),
         ("jit(f)/)(/x/add", Scope((")(", "x"), False)),
     ],
 )
@@ -257,3 +258,37 @@ ENTRY e {
     found = find_skeleton(parse_module(text), None)
     (one,) = found.steps
     assert (one.name, one.amounts) == ("fused", found.total)
+
+
+def test_deep_nests_are_cut() -> None:
+    depth = 3000
+    bodies = "".join(
+        f"b{n} {{\n p{n} = f32[4] parameter(0)\n"
+        f" ROOT w{n} = f32[4] while(p{n}), condition=condition, body=b{n - 1}\n}}\n"
+        for n in range(1, depth)
+    )
+    found = find_skeleton(
+        parse_module(f"""HloModule m
+b0 {{
+  p = f32[4] parameter(0)
+  ROOT k = f32[4] custom-call(p), custom_call_target="kernel"
+}}
+condition {{
+  p = f32[4] parameter(0)
+  ROOT c = pred[] constant(false)
+}}
+{bodies}
+ENTRY e {{
+  a = f32[4] parameter(0)
+  ROOT r = f32[4] while(a), condition=condition, body=b{depth - 1}
+}}
+"""),
+        None,
+    )
+    step, levels = found.steps[0], 0
+    while step.below:
+        step, levels = step.below[0], levels + 1
+    assert 0 < levels <= 64
+    assert found.notes == (
+        "what is inside of more than 64 loops and branches counts, but has no line of its own",
+    )

@@ -13,16 +13,16 @@ _LONGEST = 512
 
 
 class Repeat(NamedTuple):
-    """A part of a sequence, from `start`, of `length` elements, `count` times."""
+    """A part of a sequence, from `start`, of `length` elements, `repetitions` times."""
 
     start: int
     length: int
-    count: int
+    repetitions: int
 
     @property
     def saved(self) -> int:
         """The elements that are no longer there once it is folded."""
-        return self.length * (self.count - 1)
+        return self.length * (self.repetitions - 1)
 
 
 def best_repeat(labels: Sequence[Hashable]) -> Repeat | None:

@@ -13,14 +13,14 @@ from hloopt.reports.skeleton.plot import CONTAINERS, Amounts, Kind, Step, total_
 LINES = 48
 """Lines of a plot: with the title and what is below it, it fits on a screen."""
 _WRAPPED = re.compile(r"(\w+)\((.*)\)$")
+_BRANCH = re.compile(r"branch_\d+_fun$")
 _NO_SCOPES = frozenset(
     (
         *("while", "body", "cond", "closed_call", "checkpoint", "rematted_computation"),
         *("custom_jvp_call", "custom_vjp_call", "core_call", "remat", "pjit", "shard_map"),
-        *("branch_0_fun", "branch_1_fun"),
     )
 )
-"""Parts of op_name that JAX puts around a call and a loop."""
+"""Parts of op_name that JAX puts around a call and a loop; around a branch `branch_1_fun`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def scope_of(op_name: str) -> Scope:
         while (wrapped := _WRAPPED.match(part)) is not None:
             is_backward |= wrapped[1] == "transpose"
             part = wrapped[2]
-        if part and part not in _NO_SCOPES:
+        if part and part not in _NO_SCOPES and not _BRANCH.match(part):
             parts.append(part)
     return Scope(tuple(parts), is_backward)
 

@@ -34,6 +34,8 @@ _HEAVY = frozenset(
 )
 """Opcodes that have a line of their own beside products, collectives and custom calls."""
 _QUIET = IDENTITIES | NEW_BUFFERS
+_DEEPEST = 64
+"""Loops and branches inside of one another that are shown; what is below them only counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,11 @@ class _Plotter:
         self.collectives = {each.instruction: each for each in collectives_of(module)}
         self.steps: dict[Computation, tuple[Step, ...]] = {}
         self.totals: dict[Computation, Amounts] = {}
+        self.depths: dict[Computation, int] = {}
+        """Loops and branches inside of one another in its steps."""
         self.unknown: dict[Instruction, None] = {}
         """Loops whose trips are not known."""
+        self.is_cut = False
 
     def look(self, computation: Computation) -> None:
         """Find the steps of a computation, after those of what it calls."""
@@ -87,6 +92,20 @@ class _Plotter:
             total += amounts
             steps += self._steps_of(instruction, amounts)
         self.steps[computation], self.totals[computation] = folded(steps), total
+        self.depths[computation] = max(map(self._depth, computation.instructions), default=0)
+
+    def _depth(self, instruction: Instruction) -> int:
+        inside = max((self.depths[each] for each in instruction.called), default=0)
+        if instruction.opcode not in (Opcode.WHILE, Opcode.CONDITIONAL):
+            return inside
+        return 1 if inside >= _DEEPEST else inside + 1
+
+    def _below(self, computation: Computation) -> tuple[Step, ...]:
+        """The steps of a body or branch, none where they are too deep."""
+        if self.depths[computation] < _DEEPEST:
+            return self.steps[computation]
+        self.is_cut = True
+        return ()
 
     def _amounts(self, instruction: Instruction) -> Amounts:
         opcode = instruction.opcode
@@ -109,10 +128,16 @@ class _Plotter:
 
     def notes(self) -> tuple[str, ...]:
         """Sentences on what the figures assume."""
-        if not self.unknown:
-            return ()
-        loops = some([f"%{loop.name}" for loop in self.unknown])
-        return (f"loops whose trip count is not known take one trip: {loops}",)
+        found = []
+        if self.unknown:
+            loops = some([f"%{loop.name}" for loop in self.unknown])
+            found.append(f"loops whose trip count is not known take one trip: {loops}")
+        if self.is_cut:
+            found.append(
+                f"what is inside of more than {_DEEPEST} loops and branches counts, "
+                "but has no line of its own"
+            )
+        return tuple(found)
 
     def _trips(self, loop: Instruction) -> tuple[int, bool]:
         trips = trip_count(loop)
@@ -125,11 +150,13 @@ class _Plotter:
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
             trips, is_known = self._trips(instruction)
-            below = self.steps[instruction.called[0]]
+            below = self._below(instruction.called[0])
             yield self._step(instruction, Kind.LOOP, "", amounts, below, trips, is_known)
         elif opcode is Opcode.CONDITIONAL:
             branches = tuple(
-                self._step(each.root, Kind.BRANCH, str(number), self.totals[each], self.steps[each])
+                self._step(
+                    each.root, Kind.BRANCH, str(number), self.totals[each], self._below(each)
+                )
                 for number, each in enumerate(instruction.called)
             )
             if any(branch.below for branch in branches):

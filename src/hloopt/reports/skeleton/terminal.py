@@ -111,8 +111,8 @@ def _text(line: _Line, room: int, *, is_open: bool) -> Text:
 
     step = line.step
     words = f"{'  ' * line.level}{_words(step)}"
-    if step.below and not is_open and not _is_one(step):
-        words += f" [{_inside(step)}]"
+    if not is_open and not _is_one(step) and (inside := _inside(step)):
+        words += f" [{inside}]"
     text = Text(head(printable(words), room - 2), style=_STYLES.get(step.kind, ""))
     left = room - columns(text.plain) - 4
     place = "" if step.kind is Kind.SCOPE else _place(step, line)
@@ -151,6 +151,7 @@ def _words(step: Step) -> str:
 
 
 def _inside(step: Step) -> str:
-    found = step.operations().most_common()
+    """The operations of a container, the most frequent first."""
+    found = step.operations().most_common() if step.below else []
     parts = [f"{count:,} {operation}" for operation, count in found[:_MOST_OPERATIONS]]
     return ", ".join([*parts, *(["…"] if len(found) > _MOST_OPERATIONS else [])])
