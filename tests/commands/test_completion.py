@@ -23,7 +23,7 @@ from hloopt.targets import target_names
 
 FREE_TEXT = {
     *("80GiB", "RxP", "AMOUNT", "SIZE", "TIME", "5%", "TEXT", "%NAME", "NAME", "NAME,…"),
-    *("NAME=VALUE", "NAME=VALUE,…", "NAME=SHARE,…", "NAME=true|false", "RULE.NAME=VALUE"),
+    *("NAME=VALUE", "NAME=VALUE,…", "NAME=SHARE,…", "NAME[=true|false]", "RULE.NAME=VALUE"),
     *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
     *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME", "SELECTOR"),
     "[%NAME]",

@@ -161,3 +161,15 @@ def test_complex_numbers_are_read_exactly(xla_print: Print) -> None:
 
 def test_arrays_and_tuples_are_read_by_their_shape(xla_print: Print) -> None:
     check(literals("nested_literals", lines_of("nested_literal_shapes")), xla_print)
+
+
+def test_source_lines_are_comments_to_xla(xla_print: Print) -> None:
+    text = r"""HloModule m
+ENTRY e {
+  a = f32[2] parameter(0), metadata={source_file="a*/b.py" source_line=3}
+  ROOT b = f32[2] negate(a), metadata={source_file="//model.py" source_line=4}
+}"""
+    options = PrintOptions.formatted()._replace(inline_source=True)
+    printed = print_module(parse_module(text), options)
+    assert printed.count("/*source=") == 2
+    assert xla_print(printed) == xla_print(text) is not None

@@ -11,7 +11,7 @@ from hloopt.diagnostics import HloError, Source
 from hloopt.split import split_source
 from hloopt.text import parse_module, print_module
 from hloopt.text.formatter import format_source
-from hloopt.text.print_options import PrintOptions
+from hloopt.text.print_options import PrintOptions, print_options
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*(ROOT / "testdata").glob("*.hlo"), *(ROOT / "tests" / "golden").rglob("*.hlo")])
@@ -64,3 +64,71 @@ def test_a_comment_in_a_string_is_none() -> None:
 def test_empty_lines_between_comments_stay() -> None:
     text = "// a\n\n// b\n// c\nHloModule m\n\nENTRY e { ROOT p = f32[] parameter(0) }\n"
     assert format_source(Source("x", text), STYLE).startswith("// a\n\n// b\n// c\nHloModule m,")
+
+
+# -- source lines ---------------------------------------------------------------------------------
+
+LINES = STYLE._replace(inline_source=True)
+WITH_LINES = r"""HloModule m
+
+FileNames
+1 "/x/site-packages/jax/api.py"
+2 "model.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=1 end_column=2}
+2 {file_name_id=2 function_name_id=1 line=12 end_line=12 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=2 parent_frame_id=1}
+2 {file_location_id=1 parent_frame_id=2}
+
+ENTRY %e (p: f32[2]) -> f32[2] {
+  %p = f32[2]{0} parameter(0)  // the input
+  %a = f32[2]{0} negate(%p), metadata={stack_frame_id=2}  // own words
+  %b = f32[2]{0} negate(%a), metadata={source_file="a*/b\n.py" source_line=3}
+  ROOT %c = f32[2]{0} negate(%b), metadata={op_name="no line"}
+}
+"""
+
+
+def test_source_lines_stand_behind_instructions() -> None:
+    formatted = format_source(Source("x", WITH_LINES), LINES)
+    assert formatted.splitlines()[-6:] == [
+        "ENTRY %e (p: f32[2]) -> f32[2] {",
+        "  %p = f32[2]{0} parameter(0)  // the input",
+        "  %a = f32[2]{0} negate(%p), metadata={stack_frame_id=2}"
+        "  /*source=model.py:12*/  // own words",
+        r'  %b = f32[2]{0} negate(%a), metadata={source_file="a*/b\n.py" source_line=3}'
+        r"  /*source=a*\/b\n.py:3*/",
+        '  ROOT %c = f32[2]{0} negate(%b), metadata={op_name="no line"}',
+        "}",
+    ]
+    assert modules(formatted) == modules(WITH_LINES)
+
+
+def test_source_lines_are_renewed_and_go_without_the_option() -> None:
+    formatted = format_source(Source("x", WITH_LINES), LINES)
+    stale = formatted.replace("/*source=model.py:12*/", "/*source=old.py:1*/")
+    assert format_source(Source("x", formatted), LINES) == formatted
+    assert format_source(Source("x", stale), LINES) == formatted
+    plain = format_source(Source("x", WITH_LINES), STYLE)
+    assert format_source(Source("x", formatted), STYLE) == plain
+
+
+def test_source_lines_stand_behind_text_that_is_kept() -> None:
+    module = parse_module(WITH_LINES)
+    kept = print_module(module, PrintOptions.keep()._replace(inline_source=True))
+    assert (
+        "  %a = f32[2]{0} negate(%p), metadata={stack_frame_id=2}  /*source=model.py:12*/" in kept
+    )
+    assert modules(kept) == modules(WITH_LINES)
+    assert print_module(parse_module(kept), PrintOptions.keep()) == kept
+
+
+def test_source_lines_stand_without_the_metadata_they_are_from() -> None:
+    options = print_options("short-parsable", ["inline-source"])
+    assert "negate(p)  /*source=model.py:12*/" in format_source(Source("x", WITH_LINES), options)

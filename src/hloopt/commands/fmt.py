@@ -58,6 +58,7 @@ def command(
     hloopt fmt tests/
     hloopt fmt --check dumps/
     hloopt fmt step.hlo --print canonical -o -
+    hloopt fmt step.hlo --print-option inline_source -o -
     """
     from hloopt.files import STANDARD_STREAM, find_inputs, write_whole
     from hloopt.text.print_options import print_options

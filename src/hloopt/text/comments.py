@@ -18,11 +18,12 @@ from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
 _STRING_OR_COMMENT = pattern(
-    r"""(?P<skip>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*(?:index|i\d+)=\d+\*/)"""
+    r"""(?P<skip>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*(?:(?:index|i\d+)=\d+|source=.*?)\*/)"""
     r"|//[^\n]*|/\*.*?\*/",
     re.S,
 )
-"""XLA's own comments, `/*index=5*/`, are written anew and not kept."""
+"""Comments of printers, XLA's `/*index=5*/` and `/*source=model.py:12*/`, are written anew and not
+kept."""
 
 Element = Module | Instruction | Computation | tuple[Computation]
 """The owner of a line: the header, an instruction, the first or (in a tuple) last of a

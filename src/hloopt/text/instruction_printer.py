@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from hloopt.diagnostics import printable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import COMPUTATION_LISTS, Instruction
 from hloopt.ir.opcode import ASYNC, Opcode
@@ -60,7 +61,8 @@ class InstructionPrinter:
         margin = "  " * indent
         for member in order:
             root = "ROOT " if member.is_root else ""
-            yield member, f"{margin}{root}{self.instruction(member, indent)}"
+            text = self.instruction(member, indent)
+            yield member, f"{margin}{root}{text}{self.behind(member)}"
         self._names = outer
 
     def head(self, computation: Computation) -> str:
@@ -96,6 +98,18 @@ class InstructionPrinter:
         return found
 
     # -- instructions -----------------------------------------------------------------------
+
+    def behind(self, instruction: Instruction) -> str:
+        """The comment with the source line, where there is one and it is wanted."""
+        if not self.options.inline_source:
+            return ""
+        from hloopt.ir.sources.source_stacks import stack_of
+
+        stack = stack_of(instruction)
+        if stack is None:
+            return ""
+        place = printable(stack.user_frame.text).replace("*/", "*\\/")
+        return f"  /*source={place}*/"
 
     def instruction(self, instruction: Instruction, indent: int = 1) -> str:
         """An instruction from its name to its last attribute."""

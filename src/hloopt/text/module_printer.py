@@ -27,7 +27,8 @@ def write_module(module: Module, options: PrintOptions, rewrite: Rewrite) -> str
         from hloopt.text.older_syntax import in_older_syntax
 
         module = in_older_syntax(module)
-    if options.keep_text and module.is_pristine and module.source is not None:
+    keeps_all = options.keep_text and not options.inline_source
+    if keeps_all and module.is_pristine and module.source is not None:
         return module.source.text
     printer = InstructionPrinter(options)
     parts = [format_header(module, options, rewrite), "\n\n"]
@@ -90,7 +91,7 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
     options = printer.options
     if not options.keep_text:
         body = [text for _, text in printer.lines(computation)]
-    elif computation.is_pristine and computation.source_range:
+    elif computation.is_pristine and computation.source_range and not options.inline_source:
         source = computation.module.source
         assert source is not None
         return source.text[slice(*computation.source_range)]
@@ -103,7 +104,7 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
         body = [
             f"  ROOT {text}" if instruction.is_root else f"  {text}"
             for instruction in order
-            for text in [_kept_text(instruction, printer)]
+            for text in [_kept_text(instruction, printer) + printer.behind(instruction)]
         ]
     return "\n".join([printer.head(computation), *body, printer.tail(computation)])
 

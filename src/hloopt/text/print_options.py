@@ -9,7 +9,7 @@ from hloopt.diagnostics import HloError, did_you_mean
 
 
 class PrintOptions(NamedTuple):
-    """Print options of a module. Field names and defaults are XLA's but for the first four."""
+    """Print options of a module. Field names and defaults are XLA's but for the first five."""
 
     keep_text: bool = False
     """Instructions that were not changed keep the text they were read from."""
@@ -21,6 +21,8 @@ class PrintOptions(NamedTuple):
     older_syntax: bool = False
     """No text that the parser of jaxlib 0.10.2 does not know (`text.older_syntax`); a module that
     has such text is then written anew as a whole."""
+    inline_source: bool = False
+    """`/*source=model.py:12*/` behind each instruction whose metadata names a source line."""
     print_percent: bool = True
     print_program_shape: bool = True
     print_result_shape: bool = True
@@ -141,13 +143,13 @@ STYLES: dict[str, Callable[[], PrintOptions]] = {
 
 
 def print_options(style: str, changes: Iterable[str] = ()) -> PrintOptions:
-    """The options of a style with `NAME=true|false` changes. Raises HloError."""
+    """The options of a style with changes `NAME`, `NAME=true`, `NAME=false`. Raises HloError."""
     if style not in STYLES:
         hint = did_you_mean(style, STYLES) or f"styles: {', '.join(STYLES)}"
         raise HloError(f"no print style '{style}'", help=hint, code="HLO010")
     options = STYLES[style]()
     for change in changes:
-        name, _, value = change.partition("=")
+        name, separator, value = change.partition("=")
         name = name.strip().replace("-", "_")
         if name not in PrintOptions._fields:
             raise HloError(
@@ -156,7 +158,7 @@ def print_options(style: str, changes: Iterable[str] = ()) -> PrintOptions:
                 or f"print options: {', '.join(PrintOptions._fields)}",
                 code="HLO010",
             )
-        if value not in ("true", "false"):
+        if separator and value not in ("true", "false"):
             raise HloError(f"print option '{name}' is true or false, not '{value}'", code="HLO010")
-        options = options._replace(**{name: value == "true"})
+        options = options._replace(**{name: value != "false"})
     return options

@@ -158,7 +158,7 @@ def print_style_option(command: Function) -> Function:
             "--print-option",
             "print_changes",
             multiple=True,
-            metavar="NAME=true|false",
+            metavar="NAME[=true|false]",
             help=f"change the style: {', '.join(PrintOptions._fields)}",
         ),
         click.option(
