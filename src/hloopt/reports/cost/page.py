@@ -23,13 +23,14 @@ from hloopt.reports.html.page import (
     legend_list,
     notes_list,
 )
+from hloopt.reports.look import BOUND
 from hloopt.reports.sources import NO_SOURCE
 from hloopt.targets import Target
 
 _MOST_POINTS = 4000  # of the longest: a browser stays quick, and the rest is dust
 _MOST_ROWS = 200
 _MOST_NAMED = 5  # instructions in the tip of a bar
-_COMPUTE, _MEMORY, _IDLE = "c4", "c2", "other"
+_COMPUTE, _MEMORY, _IDLE = BOUND["compute"].fill, BOUND["memory"].fill, "other"
 
 
 def cost_page(report: CostReport) -> str:

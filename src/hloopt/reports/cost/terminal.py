@@ -21,6 +21,7 @@ from hloopt.reports.console.units import (
 )
 from hloopt.reports.cost.chart import intensity_chart
 from hloopt.reports.cost.findings import CostGroup, CostReport, CostRow, grouped, source_notes_of
+from hloopt.reports.look import BOUND
 from hloopt.reports.sources import cut_source
 from hloopt.reports.stage_notices import render_notices
 
@@ -119,7 +120,10 @@ def _table(report: CostReport, by: str, depth: int, top: int) -> ReportTable:
     for group in shown:
         row = rows.get(group.label)
         label: Cell = partial(_instruction, row) if row else partial(_label, group, by)
-        cells = [Text(text, _BOUND_STYLES.get(text, "")) for text in _figures(group, report)]
+        cells = [
+            Text(text, BOUND[text].style if text in BOUND else "")
+            for text in _figures(group, report)
+        ]
         table.add_row(*cells, label)
     if hidden:
         rest = zip(heads, _figures(_summed(hidden), report), strict=True)
@@ -130,7 +134,6 @@ def _table(report: CostReport, by: str, depth: int, top: int) -> ReportTable:
 
 _TIME_HEADS = ("time", "share", "bound")
 _HEADS = ("flops", "bytes", "runs")
-_BOUND_STYLES = {"compute": "cyan", "memory": "yellow"}
 
 
 def _summed(groups: list[CostGroup]) -> CostGroup:

@@ -15,17 +15,14 @@ from hloopt.reports.html.columns import (
     text_groupings,
 )
 from hloopt.reports.html.page import Column, as_html, data_table, facts_list, html_page, notes_list
+from hloopt.reports.look import MEMORY
 from hloopt.reports.memory.groups import without_layout
 
 _TEXTS = ("computation", "opcode", "shape", "kind", "op_name", "source")
 _MOST_GROUPS = 6
 """Of temporaries, each with a colour: more are hard to tell apart."""
-_SET_ASIDE = {
-    "parameter": ("arguments", "c7"),
-    "output": ("outputs", "c8"),
-    "constant": ("constants", "flight"),
-}
-"""Memory set aside throughout, from the bottom of the picture: label and colour."""
+_SET_ASIDE = {"parameter": "arguments", "output": "outputs", "constant": "constants"}
+"""Memory set aside throughout, from the bottom of the picture: the labels."""
 
 
 def memory_page(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> str:
@@ -133,8 +130,8 @@ def packed(model: dict[str, Any], *, by: str = "scope", depth: int = 3) -> dict[
             **{name: TextColumn.of(b[name] for b in aside).packed() for name in _ASIDE_TEXTS},
         },
         "setAsideKinds": [
-            {"kind": kind, "label": label, "fill": fill}
-            for kind, (label, fill) in _SET_ASIDE.items()
+            {"kind": kind, "label": label, "fill": MEMORY[kind].fill}
+            for kind, label in _SET_ASIDE.items()
         ],
         "groupings": [grouping.packed() for grouping in groupings],
         "by": _initial(groupings, by, depth),

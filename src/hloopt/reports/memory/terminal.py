@@ -10,6 +10,7 @@ from hloopt.memory.model import AllocationSummary, MemoryReport, PeakInstruction
 from hloopt.memory.statistics import MemorySizes
 from hloopt.reports.console.footnotes import print_footnote
 from hloopt.reports.console.units import human_bytes, origin, page_width, tail
+from hloopt.reports.look import MEMORY
 from hloopt.reports.memory.chart import memory_chart
 from hloopt.reports.memory.groups import BufferGroup, grouped, source_notes_of
 from hloopt.reports.sources import cut_source
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
     from hloopt.memory.places import PlacedBuffer
     from hloopt.reports.console.table import ReportTable
 
-KIND_STYLES = {
-    **{"parameter": "cyan", "output": "blue", "constant": "magenta", "temporary": "yellow"},
-    **{"thread-local": "bright_blue", "": "dim"},
-}
-"""Of these none is green: that is the colour of what fits."""
+KIND_STYLES = {"": "dim", **{kind: look.style for kind, look in MEMORY.items()}}
 _HEAD_NAMES = {"buffer": "from", "scope": "scope", "source": "source"}
 
 

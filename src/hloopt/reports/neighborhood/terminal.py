@@ -9,9 +9,11 @@ from hloopt.diagnostics import counted, printable
 from hloopt.ir.instruction import Instruction
 from hloopt.reports.console.tree import branches
 from hloopt.reports.console.units import CycleUnit, columns, head, human_bytes, page_width, tail
+from hloopt.reports.look import WORK
 from hloopt.reports.neighborhood.details import Details, ModuleDetails
 from hloopt.reports.neighborhood.findings import Neighbor, Neighborhood, largest
 from hloopt.reports.neighborhood.region import Region
+from hloopt.reports.work_kinds import work_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,7 +136,7 @@ def _line(
     start = f"%{instruction.name}"
     if instruction.parent is not about.parent:
         start += f" in %{instruction.parent.name}"
-    start += f"  {instruction.opcode}"
+    opcode = f"  {instruction.opcode}"
     facts = [human_bytes(details.bytes)]
     if details.time is not None and details.time.origin is not Origin.FREE and unit is not None:
         facts.append(unit.label(details.time.cycles))
@@ -147,9 +149,10 @@ def _line(
     end = "".join(f"  {fact}" for fact in facts)
     shape, op_name = instruction.shape.text, printable(details.op_name)
     if room is not None:
-        left = room - columns(printable(start)) - columns(end) - 2
+        left = room - columns(printable(start)) - len(opcode) - columns(end) - 2
         shape = head(shape, max(left, _LEAST_SHAPE))
         op_name = tail(op_name, min(left - columns(shape) - 2, _MOST_OP_NAME))
     more = "  …" if node.is_end and not node.is_above else ""
     name = f"  {op_name}" if op_name else ""
-    return Text.assemble(printable(start), "  ", shape, end, (name, "dim"), more)
+    style = WORK[work_kind(instruction)].style
+    return Text.assemble(printable(start), (opcode, style), "  ", shape, end, (name, "dim"), more)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hloopt.reports.console.units import CycleUnit, human_bytes
+from hloopt.reports.look import BESIDE, RUN, WAIT
 from hloopt.simulation import ComputationRun
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 _LABEL_WIDTH = 15
 _EIGHTHS = "▁▂▃▄▅▆▇█"
-WORK_STYLE, WAIT_STYLE, BESIDE_STYLE = "cyan", "red", "blue"
+WORK_STYLE, WAIT_STYLE, BESIDE_STYLE = RUN.style, WAIT.style, BESIDE.style
 _Cell = tuple[str, str]
 Interval = tuple[float, float]
 
