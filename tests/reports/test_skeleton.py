@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hloopt.reports.scopes import Scope, scope_of
 from hloopt.reports.skeleton.folding import Repeat, best_repeat
-from hloopt.reports.skeleton.outline import Scope, condensed, grouped, scope_of, shown
-from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded
+from hloopt.reports.skeleton.outline import arranged, condensed, shown
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded, loops_of, operations_of
 from hloopt.reports.skeleton.program import Skeleton, find_skeleton
 from hloopt.text import parse_module
 
@@ -123,9 +124,23 @@ def test_steps_of_one_scope_stand_together() -> None:
         step("e", "jit(f)/transpose(mlp)/down/dot"),
         step("f"),
     ]
-    found = grouped(steps)
+    found = arranged(steps)
     assert [each.text for each in found] == ["mlp", "c", "mlp/down, backward", "f"]
     assert found[0].amounts.flops == 2
+
+
+def test_scopes_that_differ_in_numbers_are_one_repeated() -> None:
+    steps = [
+        step(part, f"jit(f)/layer_{layer}/{part}/dot") for layer in range(3) for part in ("q", "kv")
+    ]
+    (found,) = arranged(steps)
+    assert (found.kind, found.count) == (Kind.REPEAT, 3)
+    assert [each.text for each in found.below] == ["layer_*"]
+    assert [each.text for each in found.inside] == ["q", "kv"]
+    assert id(found) in shown([found], found.amounts, 3)
+    assert id(found) not in shown([found], found.amounts, 2)
+    assert dict(found.operations()) == {"q": 1, "kv": 1}
+    assert len(arranged([*steps, step("q", "jit(f)/layer_3/q/dot")])) == 2
 
 
 def test_the_costliest_steps_are_opened_as_long_as_there_is_room() -> None:
@@ -221,7 +236,10 @@ def test_loops_branches_and_operations_of_a_program() -> None:
         ["kernel"],
         [],
     ]
-    assert dict(loop.operations()) == {"dot": 5, "all-reduce": 5}
+    assert dict(loop.operations()) == {"dot": 1, "all-reduce": 1}
+    assert operations_of([loop, conditional]) == {"dot": 5, "all-reduce": 5, "kernel": 1}
+    twice = Step(Kind.REPEAT, "", "", "r", Amounts(), 2, below=(loop, conditional))
+    assert loops_of([twice, loop]) == {5: 3}
 
 
 def test_a_loop_of_unknown_trips_is_said_to_be_one() -> None:

@@ -65,15 +65,39 @@ class Step:
     """Whether the trips of a loop are known."""
     below: tuple[Step, ...] = ()
 
+    @property
+    def inside(self) -> tuple[Step, ...]:
+        """The steps that stand below its line: of one scope that is repeated those of the scope."""
+        if self.kind is Kind.REPEAT and len(self.below) == 1 and self.below[0].kind is Kind.SCOPE:
+            return self.below[0].below
+        return self.below
+
     def operations(self) -> Counter[str]:
-        """How often each operation runs in it, by opcode or target."""
+        """How often each operation runs in one trip or repetition, by opcode or target."""
         if self.kind not in CONTAINERS:
             return Counter({self.text.split(" ", 1)[0]: 1})
-        found: Counter[str] = Counter()
-        for step in self.below:
-            for operation, count in step.operations().items():
-                found[operation] += count * self.count
-        return found
+        return operations_of(self.below)
+
+
+def operations_of(steps: Iterable[Step]) -> Counter[str]:
+    """How often each operation runs in steps, with all their trips and repetitions."""
+    found: Counter[str] = Counter()
+    for step in steps:
+        for operation, count in step.operations().items():
+            found[operation] += count * step.count
+    return found
+
+
+def loops_of(steps: Iterable[Step]) -> Counter[int | None]:
+    """How many loops have so many trips, each loop of the text once; None: not known."""
+    found: Counter[int | None] = Counter()
+    for step in steps:
+        times = step.count if step.kind is Kind.REPEAT else 1
+        for trips, count in loops_of(step.below).items():
+            found[trips] += count * times
+        if step.kind is Kind.LOOP:
+            found[step.count if step.is_counted else None] += 1
+    return found
 
 
 def folded(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -92,8 +116,9 @@ def folded(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _label(step: Step) -> tuple[object, ...]:
-    """Equal for steps that are alike."""
-    return step.kind, step.text, step.count, tuple(map(_label, step.below))
+    """Equal for steps that are alike; numbers in names of scopes may differ."""
+    text = _NUMBER.sub("*", step.text) if step.kind is Kind.SCOPE else step.text
+    return step.kind, text, step.count, tuple(map(_label, step.below))
 
 
 def _together(parts: Sequence[Sequence[Step]]) -> Step:
@@ -116,7 +141,10 @@ def _merged(steps: Sequence[Step]) -> Step:
     count = len(steps)
     mean = Amounts(total.flops / count, total.bytes / count, total.seconds / count)
     below = tuple(_merged(inner) for inner in zip(*(s.below for s in steps), strict=True))
-    return replace(steps[0], place=_starred([s.place for s in steps]), amounts=mean, below=below)
+    texts, places = [s.text for s in steps], [s.place for s in steps]
+    return replace(
+        steps[0], text=_starred(texts), place=_starred(places), amounts=mean, below=below
+    )
 
 
 def total_of(steps: Iterable[Step]) -> Amounts:

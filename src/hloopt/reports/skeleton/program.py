@@ -17,12 +17,14 @@ from hloopt.ir.attributes.values import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import IDENTITIES, NEW_BUFFERS, custom_call_target
 from hloopt.ir.devices.device_counts import device_counts
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import CONTRACTIONS, Opcode
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import human_bytes, some
-from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded
+from hloopt.reports.skeleton.outline import arranged, shared_scope
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step
 from hloopt.reports.stage_notices import cost_notices
 
 _HEAVY = frozenset(
@@ -46,8 +48,7 @@ class Skeleton:
     steps: tuple[Step, ...]
     total: Amounts
     """Of all of the module, also of what has no line of its own."""
-    devices: tuple[int, int]
-    """Replicas and partitions."""
+    devices: Grid
     notices: tuple[str, ...]
     """The subject of the figures, where that is not one device."""
     notes: tuple[str, ...]
@@ -63,7 +64,7 @@ def find_skeleton(module: Module, times: LatencyModel | None) -> Skeleton:
         module,
         plotter.steps[module.entry],
         plotter.totals[module.entry],
-        (module.replica_count, module.num_partitions),
+        plotter.grid,
         cost_notices(Stage.of(module)),
         plotter.notes(),
     )
@@ -75,7 +76,10 @@ class _Plotter:
         self.times = times
         self.grid = device_counts(module)
         self.collectives = {each.instruction: each for each in collectives_of(module)}
+        self.flat: dict[Computation, list[Step]] = {}
+        """The steps of each computation, one behind the other."""
         self.steps: dict[Computation, tuple[Step, ...]] = {}
+        """The same by scopes, with repetitions folded."""
         self.totals: dict[Computation, Amounts] = {}
         self.depths: dict[Computation, int] = {}
         """Loops and branches inside of one another in its steps."""
@@ -91,7 +95,9 @@ class _Plotter:
             amounts = self._amounts(instruction)
             total += amounts
             steps += self._steps_of(instruction, amounts)
-        self.steps[computation], self.totals[computation] = folded(steps), total
+        level = 0 if computation.is_entry else len(shared_scope(steps))
+        self.flat[computation], self.totals[computation] = steps, total
+        self.steps[computation] = arranged(steps, level)
         self.depths[computation] = max(map(self._depth, computation.instructions), default=0)
 
     def _depth(self, instruction: Instruction) -> int:
@@ -162,14 +168,14 @@ class _Plotter:
             if any(branch.below for branch in branches):
                 yield self._step(instruction, Kind.CONDITIONAL, "", amounts, branches)
         elif opcode is Opcode.FUSION:
-            below = self.steps[instruction.called[0]]
-            if len(below) == 1:
-                yield replace(below[0], amounts=amounts, name=instruction.name)
+            inside = self.flat[instruction.called[0]]
+            if len(inside) == 1:
+                yield replace(inside[0], amounts=amounts, name=instruction.name)
             else:
-                yield from below
+                yield from inside
         elif opcode in (Opcode.CALL, Opcode.ASYNC_START):
             for called in instruction.called[:1]:
-                yield from self.steps[called]
+                yield from self.flat[called]
         else:
             yield from self._operation(instruction, amounts)
 

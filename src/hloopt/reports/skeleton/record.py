@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from hloopt.reports.skeleton.outline import grouped
 from hloopt.reports.skeleton.plot import Step
 from hloopt.reports.skeleton.program import Skeleton
 
@@ -18,7 +17,7 @@ def skeleton_to_json(found: Skeleton) -> dict[str, Any]:
         "replicas": replicas,
         "partitions": partitions,
         "total": asdict(found.total),
-        "steps": [_step_to_json(step) for step in grouped(found.steps)],
+        "steps": [_step_to_json(step) for step in found.steps],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,21 +17,29 @@ from hloopt.reports.console.units import (
     human_share,
     page_width,
 )
-from hloopt.reports.skeleton.outline import condensed, grouped, scope_of, shared_scope, shown
-from hloopt.reports.skeleton.plot import Amounts, Kind, Step
+from hloopt.reports.look import WORK
+from hloopt.reports.scopes import scope_of
+from hloopt.reports.skeleton.outline import condensed, shared_scope, shown
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step, loops_of, operations_of
 from hloopt.reports.skeleton.program import Skeleton
 from hloopt.reports.stage_notices import render_notices
+from hloopt.reports.work_kinds import WorkKind
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-_MOST_OPERATIONS = 4
+_MOST_OPERATIONS, _MOST_IN_ALL = 4, 8
+"""Operations that are counted of a step that is not open, and of the program."""
 _LEAST_PLACE = 8
 """Columns of a scope that are worth to be shown."""
 _FIGURE = 8
 """Columns of a share."""
-_STYLES = {Kind.COLLECTIVE: "magenta", Kind.PRODUCT: "green", Kind.CUSTOM_CALL: "yellow"}
+_STYLES = {
+    Kind.COLLECTIVE: WORK[WorkKind.COLLECTIVE].style,
+    Kind.PRODUCT: WORK[WorkKind.PRODUCT].style,
+    Kind.CUSTOM_CALL: WORK[WorkKind.CUSTOM_CALL].style,
+}
 
 
 def render_skeleton(found: Skeleton, console: Console, *, depth: int | None, lines: int) -> None:
@@ -40,10 +49,11 @@ def render_skeleton(found: Skeleton, console: Console, *, depth: int | None, lin
     total, width = found.total, page_width(console)
     title = Text.assemble("Skeleton of ", (printable(found.module.name), "bold"), _about(found))
     console.print(title, width=width)
+    if runs := _counts(operations_of(found.steps), _MOST_IN_ALL):
+        console.print(Text.assemble(("runs: ", "dim"), printable(runs)), width=width)
+        console.print(Text.assemble(("loops: ", "dim"), _loops(found.steps)), width=width)
     render_notices(found.notices, console, width)
-    steps = grouped(found.steps)
-    if depth is None:
-        steps = condensed(steps, total, lines)
+    steps = found.steps if depth is not None else condensed(found.steps, total, lines)
     opened = shown(steps, total, lines, depth)
     labels = ["time", "flops", "bytes"] if total.seconds else ["flops", "bytes"]
     heads = "".join(f"{label:>{_FIGURE}}" for label in labels)
@@ -94,7 +104,7 @@ def _walk(
         yield _Line(step, level, runs, around)
         if id(step) in opened:
             inner = runs * step.count if step.kind in (Kind.LOOP, Kind.REPEAT) else runs
-            yield from _walk(step.below, opened, level + 1, inner, shared_scope(step.below))
+            yield from _walk(step.inside, opened, level + 1, inner, shared_scope(step.inside))
 
 
 def _shares(amounts: Amounts, total: Amounts) -> Iterator[str]:
@@ -115,7 +125,8 @@ def _text(line: _Line, room: int, *, is_open: bool) -> Text:
         words += f" [{inside}]"
     text = Text(head(printable(words), room - 2), style=_STYLES.get(step.kind, ""))
     left = room - columns(text.plain) - 4
-    place = "" if step.kind is Kind.SCOPE else _place(step, line)
+    is_named = any(each.kind is Kind.SCOPE for each in (step, *step.below))
+    place = "" if is_named else _place(step, line)
     if place and left > _LEAST_PLACE:
         text.append(f"  {head(printable(place), left)}", style="dim")
     return text
@@ -152,6 +163,18 @@ def _words(step: Step) -> str:
 
 def _inside(step: Step) -> str:
     """The operations of a container, the most frequent first."""
-    found = step.operations().most_common() if step.below else []
-    parts = [f"{count:,} {operation}" for operation, count in found[:_MOST_OPERATIONS]]
-    return ", ".join([*parts, *(["…"] if len(found) > _MOST_OPERATIONS else [])])
+    return _counts(step.operations(), _MOST_OPERATIONS) if step.below else ""
+
+
+def _loops(steps: Sequence[Step]) -> str:
+    parts = [
+        f"{count:,} of {'unknown' if trips is None else f'{trips:,}'} trips"
+        for trips, count in loops_of(steps).most_common()
+    ]
+    return ", ".join(parts) or "none"
+
+
+def _counts(operations: Counter[str], most: int) -> str:
+    found = operations.most_common()
+    parts = [f"{count:,} {operation}" for operation, count in found[:most]]
+    return ", ".join([*parts, *(["…"] if len(found) > most else [])])
