@@ -18,7 +18,7 @@ from pass_agreement_lib.chain import PassRun, runs_of
 from pass_agreement_lib.judge import Kind, judge
 from pass_agreement_lib.places import LEFT_OUT, pass_at
 from pass_agreement_lib.report import CAUSES, page, read_causes, unexplained
-from pass_agreement_lib.subject import Case, Modules
+from pass_agreement_lib.subject import _LONGEST, Case, Modules, _within_limits
 from sweep_lib.findings import Finding, Problem, Progress
 from sweep_lib.state import State
 
@@ -221,3 +221,11 @@ def test_the_tool_asks_for_a_compiler(root: Path) -> None:
     refused = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "--shared and --ask are needed" in refused.stderr
+
+
+def test_a_text_that_is_too_long_is_not_read() -> None:
+    run = PassRun("pipeline", "dce", "x" * (_LONGEST + 1), "")
+    judged = _within_limits(run, "dce")
+    assert judged.kind is Kind.UNKNOWN
+    assert judged.reason == "beyond the limits: a text of more than 64,000,000 bytes"
+    assert _within_limits(run._replace(before="x"), "dce").reason != judged.reason

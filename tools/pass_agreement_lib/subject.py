@@ -21,6 +21,8 @@ from sweep_lib.limits import Limits
 _SECONDS = 30.0
 """Processor time of one run of a pass and its comparison."""
 _MEGABYTES = 4096
+_LONGEST = 64_000_000
+"""Characters of a program: XLA writes constants without elements as gigabytes of braces."""
 FOUND = frozenset((Kind.DIFFERENT, Kind.FAILED))
 """Verdicts that are findings, each of which wants a reason."""
 _PARTICULAR = re.compile(r"%[\w.-]+:? ?|'[^']*'|\{[\w, {}.]*\}|\d[\d.,e+-]*|\[[^\]]*\]")
@@ -118,6 +120,8 @@ def _judged(runs: list[PassRun]) -> Iterator[tuple[PassRun, str, Judged]]:
 
 
 def _within_limits(run: PassRun, passes: str) -> Judged:
+    if max(len(run.before), len(run.after)) > _LONGEST:
+        return Judged(Kind.UNKNOWN, f"beyond the limits: a text of more than {_LONGEST:,} bytes")
     try:
         with Limits(_SECONDS, _MEGABYTES):
             return judge(run, passes)
