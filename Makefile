@@ -241,6 +241,10 @@ testdata: $(XLA) ## make testdata/ again with JAX and XLA
 docs: $(DEV) ## write the reference pages of docs/ from the code
 	$(BIN)/python tools/make_docs.py
 
+.PHONY: layout-library
+layout-library: $(DEV) ## fetch the library that lays out graphs in pages, as its record says
+	$(BIN)/python tools/fetch_layout_library.py
+
 .PHONY: gallery
 gallery: $(DEV) ## write docs/gallery.md and its pictures; those of pages need Chromium
 	$(BIN)/python tools/make_gallery.py

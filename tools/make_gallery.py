@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gallery_lib.browser import find_browser, screenshot
+from gallery_lib.browser import screenshot
+from gallery_lib.chromium import find_chromium
 from gallery_lib.page import gallery_page
 from gallery_lib.pictures import PICTURES, Picture
 from gallery_lib.terminal import set_up, svg, terminal_text, text_of, without_times
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="only pictures whose names contain this")
     only = parser.parse_args(arguments).only
-    browser = find_browser()
+    has_browser = find_chromium() is not None
     _FOLDER.mkdir(exist_ok=True)
     left_out = []
     with TemporaryDirectory() as folder:
@@ -35,10 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
         for picture in PICTURES:
             if only not in picture.name:
                 continue
-            if picture.page and browser is None:
+            if picture.page and not has_browser:
                 left_out.append(picture.name)
             else:
-                _make(picture, Path(folder), browser)
+                _make(picture, Path(folder))
     (DOCS / "gallery.md").write_text(gallery_page(), encoding="utf-8")
     named = {file for picture in PICTURES for file in picture.files}
     for path in _FOLDER.iterdir():
@@ -49,13 +50,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if left_out else 0
 
 
-def _make(picture: Picture, folder: Path, browser: str | None) -> None:
+def _make(picture: Picture, folder: Path) -> None:
     """Write the files of a picture."""
     text = terminal_text(picture, folder)
-    if picture.page and browser:
+    if picture.page:
         for file in picture.files:
             scheme = file.split(".")[-2]
-            screenshot(browser, folder / picture.page, scheme, picture.height, _FOLDER / file)
+            screenshot(folder / picture.page, scheme, picture.height, _FOLDER / file)
         return
     path, made = _FOLDER / picture.files[0], svg(picture, text)
     if picture.has_times and path.exists():

@@ -56,13 +56,14 @@ COMMANDS = {
     "targets": "list the hardware that times and limits can be of",
     "tune": "the flags of XLA that make a step shorter, and the memory they cost",
     "verify": "check modules against the rules of HLO",
+    "view": "a module as one page: graph, text, timeline, memory, cost, linked",
     "xla": "ask the real compiler: a stage of a compile, its passes, one pass alone",
 }
 """Each command, which is `hloopt.commands.NAME:command`, with its line in `--help`."""
 _FOLDERS = {
     **dict.fromkeys(("bisect", "extract", "reduce"), "reduction"),
     **dict.fromkeys(("cache", "dumps", "merge"), "folders"),
-    **dict.fromkeys(("grep", "show", "skeleton"), "inspect"),
+    **dict.fromkeys(("grep", "show", "skeleton", "view"), "inspect"),
     "tune": "xla",
 }
 """The commands that are in a folder of `hloopt.commands`."""

@@ -54,7 +54,7 @@ _VALUES = {
     "supported_unbounded_dynamic_ops": ("add", "all", "x"),
     "print_values": ("root", "%p0", "x"),
 }
-_OUTPUTS = ("output", "html", "trace", "dump_dir")
+_OUTPUTS = ("output", "html", "trace", "dump_dir", "dot", "model_explorer", "perfetto")
 
 
 def leaf_commands() -> dict[tuple[str, ...], click.Command]:

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+from gallery_lib.chromium import chromium
+
 _WIDTH = 1280
-_SCHEMES = {"light": "1", "dark": "0"}
+_SECONDS = 2.0
+"""Until a page has drawn all there is."""
 
 
-def find_browser() -> str | None:
-    """The path of Chromium, if it is installed."""
-    return next(filter(None, map(shutil.which, _NAMES)), None)
-
-
-def screenshot(browser: str, page: Path, scheme: str, height: int, path: Path) -> None:
+def screenshot(page: Path, scheme: str, height: int, path: Path) -> None:
     """Write the top of a page as PNG, in the colours of a scheme: light or dark."""
-    command = [
-        *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
-        *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
-        *("--disable-sync", f"--user-data-dir={page.parent / 'browser'}", "--hide-scrollbars"),
-        *(f"--window-size={_WIDTH},{height}", "--virtual-time-budget=3000"),
-        "--run-all-compositor-stages-before-draw",  # else a part may be missing
-        *(f"--blink-settings=preferredColorScheme={_SCHEMES[scheme]}", f"--screenshot={path}"),
-        page.as_uri(),
-    ]
-    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
+        tab.resize(_WIDTH, height, dark=scheme == "dark")
+        tab.open(page)
+        time.sleep(_SECONDS)
+        path.write_bytes(tab.picture())

@@ -98,6 +98,15 @@ PICTURES = (
         exit_code=1,
     ),
     Picture(
+        "view",
+        "A module as one page",
+        "The training step by scopes: a box with a thick frame opens. What selects an instruction "
+        "in the graph, the text, the timeline or the memory selects it in all of them.",
+        f"hloopt view {TRANSFORMER} --target h100_sxm -o build/view.html",
+        page="build/view.html",
+        height=800,
+    ),
+    Picture(
         "memory",
         "What is alive at the memory peak",
         "XLA's buffer assignment of a training step: the figures of its `CompiledMemoryStats`, "

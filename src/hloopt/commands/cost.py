@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hloopt.commands.shared import completion
-from hloopt.commands.shared.common import (
-    HloCommand,
-    check_pictures,
-    color_option,
-    format_option,
-    top_option,
-    write_pictures,
-)
+from hloopt.commands.shared.common import HloCommand, color_option, format_option, top_option
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
+from hloopt.commands.shared.pictures import check_pictures, write_pictures
 
 if TYPE_CHECKING:
     from rich.console import Console

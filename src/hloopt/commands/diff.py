@@ -22,6 +22,7 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 from hloopt.commands.shared.each_file import FileReport, Printer, many_files_options, map_outcomes
+from hloopt.commands.shared.pictures import check_overwriting, write_pictures
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,6 +56,12 @@ if TYPE_CHECKING:
     shell_complete=completion.content_classes,
 )
 @click.option("--exit-zero", is_flag=True, help="exit 0 also where they differ")
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="also write the page of `hloopt view` with what changed",
+    shell_complete=completion.files,
+)
 @memory_option
 @cost_model_options
 @preset_option
@@ -90,17 +97,30 @@ def command(before: str, after: str, cost_model: CostModelChoice, **options: Any
         options["preset"],
         *(options[name] for name in _Job._fields[4:]),
     )
+    html = options["html"]
     both = [is_folder(path) for path in (before, after)]
     if any(both) and not all(both):
         folder, file = (before, after) if both[0] else (after, before)
         raise click.UsageError(f"{folder} is a folder, {file} is a file: give two of one kind")
+    if html is not None and any(both):
+        raise click.UsageError("--html is for two files, not folders")
+    if html is not None:
+        check_overwriting("--html", html, [before, after])
     if all(both):
         exit_code = _compare_folders(before, after, job, options["jobs"])
     else:
         found = job.compare(before, after)
-        job.show(found)
+        if html is None or not _write_page(before, after, cost_model, html):
+            job.show(found)
         exit_code = 0 if found.diff.is_identical else EXIT_FOUND
     return 0 if options["exit_zero"] and exit_code == EXIT_FOUND else exit_code
+
+
+def _write_page(before: str, after: str, cost_model: CostModelChoice, html: str) -> bool:
+    from hloopt.files import load
+    from hloopt.reports.view.findings import view_of
+
+    return write_pictures({html: view_of(load(after), load(before), cost_model)})
 
 
 class _Job(NamedTuple):

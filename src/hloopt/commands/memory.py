@@ -12,14 +12,13 @@ from hloopt.commands.shared.common import (
     EXIT_FOUND,
     EXIT_USAGE,
     HloCommand,
-    check_pictures,
     color_option,
     format_option,
     parse_size,
     top_option,
-    write_pictures,
 )
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
+from hloopt.commands.shared.pictures import check_pictures, write_pictures
 from hloopt.commands.shared.watching import appearing, check_watch, input_sizes, watch_option
 
 if TYPE_CHECKING:

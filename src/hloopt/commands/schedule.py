@@ -10,14 +10,13 @@ import click
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import (
     HloCommand,
-    check_pictures,
     color_option,
     format_option,
     parse_size,
     top_option,
-    write_pictures,
 )
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
+from hloopt.commands.shared.pictures import check_pictures, write_pictures
 from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
 if TYPE_CHECKING:

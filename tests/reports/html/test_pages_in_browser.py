@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from html import unescape
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from tests.reports.scheduled_modules import nested
 
+from gallery_lib.chromium import NAMES, find_chromium
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
 from hloopt.reports.cost.findings import analyze_cost
@@ -39,10 +39,9 @@ Run = Callable[..., Any]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """`run(page, script, width=…, dark=…)`: what a script returns in a page once it is loaded."""
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
+    browser = find_chromium()
     if browser is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
 
     def run_script(page: str, script: str, *, width: int = 1400, dark: bool = False) -> Any:
         listen = "window.errors = []; addEventListener('error', e => errors.push(e.message));"

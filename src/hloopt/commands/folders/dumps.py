@@ -18,11 +18,11 @@ from hloopt.commands.shared.common import (
     make_console,
     print_json,
     top_option,
-    write_pictures,
 )
 from hloopt.commands.shared.executors import executor_option, map_on_cluster, on_cluster
 from hloopt.commands.shared.parts import merged, shard, shard_option, write_part
 from hloopt.commands.shared.pass_chain import chain_options, show_chain
+from hloopt.commands.shared.pictures import write_pictures
 from hloopt.commands.shared.report_cache import cache_option, stop_noting, uses_cache
 from hloopt.commands.shared.watching import appearing, check_watch, watch_option
 

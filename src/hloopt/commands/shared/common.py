@@ -14,7 +14,6 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from rich.console import Console
-    from rich.status import Status
 
     from hloopt.diagnostics import HloError
     from hloopt.text.print_options import PrintOptions
@@ -287,28 +286,35 @@ def print_names(rows: Iterable[tuple[str, str]], color: str) -> None:
 @contextmanager
 def at_work(paths: Sequence[str]) -> Iterator[Iterator[str]]:
     """`paths` one by one; meanwhile, on a terminal, a line on stderr says which is at work."""
+    with status_line() as update:
+        yield _shown(paths, update)
+
+
+def _shown(paths: Sequence[str], update: Callable[[str, str], None]) -> Iterator[str]:
+    for number, path in enumerate(paths, 1):
+        update(f"{number} of {len(paths)}: " if len(paths) > 1 else "", path)
+        yield path
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[str, str], None]]:
+    """A line on stderr that says what is at work, on a terminal: `update(words, name)`, of a name
+    that is too long its end."""
     if not sys.stderr.isatty():
-        yield iter(paths)
+        yield lambda _, __: None
         return
     from rich.console import Console
-
-    console = Console(stderr=True)
-    with console.status("") as status:
-        yield _shown(paths, status, console.width - _SPINNER_WIDTH)
-
-
-_SPINNER_WIDTH = 3
-
-
-def _shown(paths: Sequence[str], status: Status, width: int) -> Iterator[str]:
     from rich.text import Text
 
     from hloopt.reports.console.units import tail
 
-    for number, path in enumerate(paths, 1):
-        count = f"{number} of {len(paths)}: " if len(paths) > 1 else ""
-        status.update(Text(count + tail(path, width - len(count))))
-        yield path
+    console = Console(stderr=True)
+    width = console.width - _SPINNER_WIDTH
+    with console.status("") as status:
+        yield lambda words, name: status.update(Text(words + tail(name, width - len(words))))
+
+
+_SPINNER_WIDTH = 3
 
 
 def print_json(data: object) -> None:
@@ -318,38 +324,6 @@ def print_json(data: object) -> None:
     from hloopt.files import STANDARD_STREAM, write_whole
 
     write_whole(STANDARD_STREAM, json.dumps(data, indent=2) + "\n")
-
-
-def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
-    """`--html` and `--trace` are for one file, and for an output each. Raises UsageError."""
-    from hloopt.files import STANDARD_STREAM
-
-    inputs = {os.path.realpath(path) for path in paths}
-    given = {name: options[name] for name in ("html", "trace") if options.get(name) is not None}
-    for name in given:
-        if len(paths) > 1:
-            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
-        if given[name] != STANDARD_STREAM and os.path.realpath(given[name]) in inputs:
-            raise click.UsageError(f"--{name} would overwrite the input {given[name]}")
-    if len({_place(path) for path in given.values()}) < len(given):
-        raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
-
-
-def _place(path: str) -> str:
-    from hloopt.files import STANDARD_STREAM, is_stdout
-
-    return STANDARD_STREAM if is_stdout(path) else os.path.realpath(path)
-
-
-def write_pictures(texts: Mapping[str, str]) -> bool:
-    """Write texts to their paths; whether stdout has one, so nothing else may go there."""
-    from hloopt.files import is_stdout, write_whole
-
-    for path, text in texts.items():
-        write_whole(path, text)
-        if not is_stdout(path):
-            say(f"wrote {path}")
-    return any(map(is_stdout, texts))
 
 
 def check_pair(before: str, after: str) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from gzip import compress
 from html import escape
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hloopt.diagnostics import printable
@@ -15,31 +18,50 @@ from hloopt.reports.html.palette import palette_css
 
 
 def html_page(
-    title: str, parts: Sequence[str], body: str, data: Any, *, notices: Iterable[str] = ()
+    title: str,
+    parts: Sequence[str],
+    body: str,
+    data: Any,
+    *,
+    notices: Iterable[str] = (),
+    blocks: Mapping[str, str] = MappingProxyType({}),
+    style: str = "",
 ) -> str:
     """A document with the styles and scripts `assets/PART.css` and `.js`, those of all pages first.
 
     Scripts find `data` parsed in `data`, and can call `showTip(event, lines)`. `notices` stand
-    above all else: what keeps the figures from being what a reader takes them for.
+    above all else: what keeps the figures from being what a reader takes them for. `blocks` are
+    texts that scripts unpack by their names; `style` is CSS beside that of the parts.
     """
     parts = ("page", *parts)
-    styles, scripts = ("".join(_text(f"{part}.{kind}") for part in parts) for kind in ("css", "js"))
+    styles, scripts = ("".join(_texts(parts, kind)) for kind in ("css", "js"))
     banners = "".join(f'<p class="notice" role="note">{as_html(text)}</p>\n' for text in notices)
     return "".join(
         (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{as_html(title)}</title>\n",
-            f"<style>\n{palette_css()}{styles}</style></head><body>\n",
+            f"<style>\n{palette_css()}{styles}{style}</style></head><body>\n",
             f'<h1>{as_html(title)}</h1>\n{banners}{body}<div id="tip" role="status"></div>\n',
-            f'<script type="application/json" id="data">{_as_json(data)}</script>\n',
+            f'<script type="application/json" id="data">{as_json(data)}</script>\n',
+            *(
+                f'<script type="text/plain" id="{name}">{_packed(text)}</script>\n'
+                for name, text in blocks.items()
+            ),
             f"<script>\n{scripts}</script></body></html>\n",
         )
     )
 
 
-def _text(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def _texts(parts: Iterable[str], kind: str) -> Iterator[str]:
+    for part in parts:
+        asset = files(__package__).joinpath("assets", f"{part}.{kind}")
+        if asset.is_file():
+            yield asset.read_text(encoding="utf-8")
+
+
+def _packed(text: str) -> str:
+    return b64encode(compress(text.encode("utf-8"), 6, mtime=0)).decode("ascii")
 
 
 # -- texts of a module ----------------------------------------------------------------------------
@@ -53,7 +75,7 @@ def as_html(text: str) -> str:
 _CONTROL = re.compile(r"\\[bfnrtu]")
 
 
-def _as_json(data: Any) -> str:
+def as_json(data: Any) -> str:
     """`data` for a script, which shows its texts as they are: they hold printable characters."""
     text = _compact(data)
     if _CONTROL.search(text) or not text.isprintable():

@@ -272,8 +272,15 @@ function list() {
     return [bytes(size), ...part, of("kind"), of("shape"),
       aside === undefined ? start[i] : 0, aside === undefined ? end[i] : positions - 1,
       "%" + of("name"), of("op_name"), of("source")];
-  }), row => { if (top[row].aside === undefined) show(top[row].i); });
+  }), row => {
+    const { i, aside } = top[row];
+    if (aside === undefined) show(i);
+    announce(nameOf(aside === undefined ? text("name", i) : asideText("name", aside)));
+  });
 }
+
+// The instruction that a buffer is named after.
+const nameOf = buffer => buffer.replace(/\{[^}]*\}$/, "");
 
 // Zoom to a buffer's lifetime.
 function show(i) {
@@ -335,7 +342,10 @@ const handle = (canvas, lines) => navigate(canvas, {
       setAddresses(from.bottom + bytesMoved, from.top + bytesMoved);
     }
   },
-  choose: event => choose(Math.floor(positionAt(event.offsetX, canvas.clientWidth))),
+  choose(event) {
+    choose(Math.floor(positionAt(event.offsetX, canvas.clientWidth)));
+    if (data.positions) announce(instructions.textAt(at));
+  },
 });
 
 function timeLines(event) {
@@ -379,3 +389,10 @@ data.groupings.forEach(({ name }, k) => $("by").append(new Option(name, k)));
 $("by").value = data.by;
 chooseSpace(0);
 group(data.by);
+
+// The buffer of an instruction, as the page around this one chooses it.
+onSelect(name => {
+  for (let i = 0; i < bufferCount; i++) if (nameOf(text("name", i)) === name) return show(i);
+  selected = -1;
+  redraw();
+});

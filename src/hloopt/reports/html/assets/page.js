@@ -14,3 +14,19 @@ function showTip({ clientX, clientY }, lines) {
 }
 
 addEventListener("keydown", event => { if (event.key === "Escape") showTip(event, null); });
+
+// -- parts of a page ---------------------------------------------------------------------------
+
+// Tell the page that this one is a part of which instruction was chosen.
+function announce(name, computation) {
+  if (parent !== window) parent.postMessage({ selected: { name, computation } }, "*");
+}
+
+// Let that page choose one: `select(name, computation)`.
+function onSelect(select) {
+  addEventListener("message", event => {
+    const wanted = event.source === parent && event.data?.select;
+    if (wanted) select(wanted.name, wanted.computation);
+  });
+  if (parent !== window) document.documentElement.classList.add("part");
+}

@@ -372,7 +372,10 @@ function list(wanted) {
     return [time(o.exposed * o.runs), time(o.exposed), time(o.hidden), time(o.latency),
       o.runs.toLocaleString("en"), bytes(o.bytes), o.group ?? "", o.kind, "%" + o.start,
       "%" + o.computation, o.why];
-  }), row => show(chosen[row]));
+  }), row => {
+    show(chosen[row]);
+    announce(operations[chosen[row]].start, operations[chosen[row]].computation);
+  });
 }
 
 // -- moving about ------------------------------------------------------------------------------
@@ -456,7 +459,11 @@ const handle = (canvas, lines, choose) => navigate(canvas, {
   },
 });
 
-handle($("lanes"), laneLines, event => select(sliceAt(event)));
+handle($("lanes"), laneLines, event => {
+  const hit = sliceAt(event);
+  select(hit);
+  if (hit) announce(text("name", hit.i), text("computation", hit.i));
+});
 handle($("memory"), memoryLines, () => {});
 $("filter").addEventListener("input", applyFilter);
 $("by").addEventListener("change", () => group($("by").value));
@@ -478,3 +485,16 @@ legend($("memoryLegend"), [
 ]);
 list("");
 group(0);
+
+// The first slice of an instruction, as the page around this one chooses it.
+onSelect((name, computation) => {
+  const frame = frameOf.get(computation);
+  for (const [, from, to] of frame?.lanes ?? [])
+    for (let i = from; i < to; i++)
+      if (text("name", i) === name) {
+        const begin = frame.first, half = Math.max((slices.end[i] - slices.begin[i]) * 4, makespan * 1e-4);
+        setTime(begin + slices.begin[i] - half, begin + slices.end[i] + half);
+        return select({ i, begin, scale: 1, trips: [] });
+      }
+  select(null);
+});

@@ -1,0 +1,48 @@
+"""Pictures that commands write beside what they print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from hloopt.commands.shared.common import say
+
+
+def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
+    """`--html` and `--trace` are for one file, and for an output each. Raises UsageError."""
+    given = {name: options[name] for name in ("html", "trace") if options.get(name) is not None}
+    for name in given:
+        if len(paths) > 1:
+            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
+        check_overwriting(f"--{name}", given[name], paths)
+    if len({_place(path) for path in given.values()}) < len(given):
+        raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
+
+
+def check_overwriting(option: str, output: str, paths: Sequence[str]) -> None:
+    """An output must not take the place of an input. Raises UsageError."""
+    from hloopt.files import STANDARD_STREAM
+
+    inputs = {os.path.realpath(path) for path in paths}
+    if output != STANDARD_STREAM and os.path.realpath(output) in inputs:
+        raise click.UsageError(f"{option} would overwrite the input {output}")
+
+
+def _place(path: str) -> str:
+    from hloopt.files import STANDARD_STREAM, is_stdout
+
+    return STANDARD_STREAM if is_stdout(path) else os.path.realpath(path)
+
+
+def write_pictures(texts: Mapping[str, str]) -> bool:
+    """Write texts to their paths; whether stdout has one, so nothing else may go there."""
+    from hloopt.files import is_stdout, write_whole
+
+    for path, text in texts.items():
+        write_whole(path, text)
+        if not is_stdout(path):
+            say(f"wrote {path}")
+    return any(map(is_stdout, texts))

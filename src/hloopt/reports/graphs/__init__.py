@@ -1,0 +1,1 @@
+"""The graph of a module for other tools: Graphviz and Model Explorer."""

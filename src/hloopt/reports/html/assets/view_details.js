@@ -1,0 +1,38 @@
+// All that is known of one instruction.
+const MOST_LINKS = 40;
+const cutName = name => middle("%" + name, 120);
+
+function detailsOf(model, lines, i, go) {
+  const facts = [], add = (name, ...value) => { if (value[0]) facts.push(make("dt", "", name), make("dd", "", ...value)); };
+  const c = model.home[i], position = i - model.first[c];
+  const instruction = o => link(cutName(model.name(o)), () => go({ instruction: o }));
+  const several = all => {
+    const shown = [...all].slice(0, MOST_LINKS).flatMap(o => [instruction(o), " "]);
+    return all.length > MOST_LINKS ? [...shown, `and ${(all.length - MOST_LINKS).toLocaleString("en")} more`] : shown;
+  };
+  add("opcode", model.text("opcode", i));
+  add("shape", middle(model.text("shape", i), 400));
+  add("bytes", bytes(model.bytes[i]));
+  if (model.microseconds) add("time", `${duration(model.microseconds[i])} a run`);
+  add("runs", model.runs[c] === null ? "" : model.runs[c].toLocaleString("en"));
+  add("computation", link(cutName(model.computation(c)), () => go({ computation: c })));
+  add(model.isScheduled ? "in the schedule" : "in the text",
+    `${(position + 1).toLocaleString("en")} of ${(model.first[c + 1] - model.first[c]).toLocaleString("en")}`);
+  if (model.alive) add("at the peak", model.alive.has(i) ? "alive" : "not alive");
+  add("change", model.changeOf.get(i));
+  add("operands", ...several(model.operands(i)));
+  add("users", ...several(model.users(i)));
+  add("calls", ...model.called(i).flatMap(to => [link(cutName(model.computation(to)), () => go({ computation: to })), " "]));
+  add("called from", ...several(model.callers(c)));
+  add("op_name", ...pathParts(middle(model.text("op_name", i), 180)));
+  add("source", ...pathParts(model.text("source", i)));
+  return [make("h2", "", cutName(model.name(i))), make("dl", "facts", ...facts),
+    make("pre", "", lines ? lines[i] : "")];
+}
+
+// What a page says before anything is chosen.
+function overview(facts) {
+  return [make("h2", "", "Module"),
+    make("dl", "facts", ...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)])),
+    make("p", "hint", "/ searches · arrows and Enter move in lists · g graph · t text · l timeline · m memory · c cost · a calls · d changes")];
+}

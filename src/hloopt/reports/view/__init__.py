@@ -1,0 +1,1 @@
+"""A module as one page: its graph, text, schedule, memory and cost, linked."""

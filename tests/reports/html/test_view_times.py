@@ -1,0 +1,131 @@
+"""The page of a large module is quick, by the browser's own trace. Skipped without Chromium.
+
+Of the largest benchmark and of a module with 60,000 instructions, the median of five: less than two
+seconds from DOMContentLoaded to the first row, no task of more than 100 ms while one scrolls and
+selects, fewer than 5,000 nodes, a file below 15 MB.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from tests.reports.html.large_module import large_module
+
+from gallery_lib.chromium import NAMES, Tab, chromium, find_chromium
+from hloopt.cost_models import CostModelChoice
+from hloopt.files import read_module
+from hloopt.reports.view.findings import view_of
+from hloopt.text import parse_module
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_chromium() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed"
+    ),
+]
+
+_ROUNDS = 5
+_MARK_FIRST_ROW = """
+new MutationObserver((_, observer) => {
+  if (document.querySelector("#tree .row")) { performance.mark("firstRow"); observer.disconnect(); }
+}).observe(document, { childList: true, subtree: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("browser")) as tab:
+        tab.resize(1280, 800)
+        tab.call("Page.addScriptToEvaluateOnNewDocument", source=_MARK_FIRST_ROW)
+        yield tab
+
+
+@pytest.fixture(scope="module", params=["benchmark", "60,000"])
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if request.param == "benchmark":
+        shared: Path = request.getfixturevalue("shared")
+        module = read_module(str(shared / "corpus/benchmarks/hlo_llama31_8b_bf16_1x8.hlo"))
+        assert module.instruction_count() == 31_855
+    else:
+        module = parse_module(large_module(60_000))
+        assert module.instruction_count() > 60_000
+    path = tmp_path_factory.mktemp("pages") / "view.html"
+    path.write_text(view_of(module, None, CostModelChoice(target="h100_sxm")), encoding="utf-8")
+    return path
+
+
+def longest_task(events: list[dict[str, Any]], figure: str) -> float:
+    """Milliseconds of the longest task on the main threads of pages: `dur`, or without what else
+    ran on its processor meanwhile `tdur`."""
+    threads = {
+        (event["pid"], event["tid"])
+        for event in events
+        if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+    }
+    tasks: list[float] = [
+        event[figure] / 1000
+        for event in events
+        if event["name"].endswith("RunTask")
+        and figure in event
+        and (event["pid"], event["tid"]) in threads
+    ]
+    assert len(tasks) > 100
+    return max(tasks)
+
+
+def test_the_file_is_small(page: Path) -> None:
+    assert page.stat().st_size < 15e6
+
+
+def test_the_first_row_is_there_soon(tab: Tab, page: Path) -> None:
+    found = []
+    for _ in range(_ROUNDS):
+        trace = tab.trace()
+        tab.open(page, fragment=f"?{time.monotonic()}")
+        until_ready(tab)
+        marks = {event["name"]: event["ts"] for event in trace.stop() if "ts" in event}
+        found.append((marks["firstRow"] - marks["domContentLoadedEventStart"]) / 1e6)
+    print(f"\nfirst row after {median(found):.3f} s, of {[f'{each:.3f}' for each in found]}")
+    assert median(found) < 2
+
+
+def test_scrolling_and_selecting_take_no_long_task(tab: Tab, page: Path) -> None:
+    longest, elapsed, nodes = [], [], []
+    for _ in range(_ROUNDS):
+        tab.open(page, fragment=f"?{time.monotonic()}")
+        until_ready(tab)
+        trace = tab.trace()
+        for step in range(20):
+            tab.wheel(150, 400, 500 * step)
+            time.sleep(0.02)
+        for row in range(3):
+            tab.click(150, 300 + 44 * row)
+            time.sleep(0.5)
+            nodes.append(tab.run("document.getElementsByTagName('*').length"))
+        tab.run("document.querySelector('button[data-tab=text]').click(), 1")
+        for step in range(20):
+            tab.wheel(600, 400, 2000 * step)
+            time.sleep(0.02)
+        for row in range(3):
+            tab.click(500, 300 + 40 * row)
+            time.sleep(0.2)
+            nodes.append(tab.run("document.getElementsByTagName('*').length"))
+        events = trace.stop()
+        longest.append(longest_task(events, "tdur"))
+        elapsed.append(longest_task(events, "dur"))
+    assert tab.errors() == []
+    print(f"\nlongest task {median(longest):.0f} ms of the processor, {median(elapsed):.0f} ms")
+    print(f"at most {max(nodes):,} nodes")
+    assert median(longest) < 100
+    assert max(nodes) < 5000
+
+
+def until_ready(tab: Tab) -> None:
+    """Wait until the page can be used, and has all texts."""
+    while not tab.run("document.documentElement.dataset.ready === 'true' && lines !== null"):
+        time.sleep(0.02)
