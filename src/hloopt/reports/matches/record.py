@@ -18,11 +18,14 @@ def matches_to_json(found: Matches, *, is_listed: bool) -> dict[str, Any]:
         "ambiguous": found.is_ambiguous,
     }
     if is_listed:
-        record["instructions"] = [_to_json(instruction) for instruction in found.instructions]
+        record["instructions"] = [
+            instruction_to_json(instruction) for instruction in found.instructions
+        ]
     return record
 
 
-def _to_json(instruction: Instruction) -> dict[str, Any]:
+def instruction_to_json(instruction: Instruction) -> dict[str, Any]:
+    """The facts that an instruction itself has."""
     return {
         "name": instruction.name,
         "computation": instruction.parent.name,

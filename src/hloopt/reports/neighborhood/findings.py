@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import TypeAlias
@@ -94,18 +94,16 @@ def largest(found: Sequence[Instruction], most: int) -> list[Instruction]:
 
 def _sources(instruction: Instruction) -> Sequence[Instruction]:
     if instruction.opcode is not Opcode.PARAMETER:
-        return _once(instruction.operands)
+        return list(dict.fromkeys(instruction.operands))
     number = instruction.parameter_number
-    return _once(
-        caller.operands[number] if caller.opcode in _HAND_OVER else caller
-        for caller in instruction.parent.callers
+    return list(
+        dict.fromkeys(
+            caller.operands[number] if caller.opcode in _HAND_OVER else caller
+            for caller in instruction.parent.callers
+        )
     )
 
 
 def _users(instruction: Instruction) -> Sequence[Instruction]:
     callers = instruction.parent.callers if instruction.is_root else ()
-    return _once((*instruction.users, *callers))
-
-
-def _once(instructions: Iterable[Instruction]) -> list[Instruction]:
-    return list(dict.fromkeys(instructions))
+    return list(dict.fromkeys((*instruction.users, *callers)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hloopt.reports.console.units import CycleUnit
+from hloopt.reports.matches.record import instruction_to_json
 from hloopt.reports.neighborhood.details import Details, ModuleDetails
 from hloopt.reports.neighborhood.findings import Neighbor, Neighborhood
 from hloopt.reports.neighborhood.region import Region
@@ -43,13 +44,7 @@ def details_to_json(details: Details) -> dict[str, Any]:
     """The details of one instruction."""
     instruction, runs, time = details.instruction, details.runs, details.time
     return {
-        "name": instruction.name,
-        "computation": instruction.parent.name,
-        "opcode": str(instruction.opcode),
-        "shape": instruction.shape.text,
-        "bytes": details.bytes,
-        "op_name": details.op_name or None,
-        "source": details.source or None,
+        **instruction_to_json(instruction),
         "position": details.position,
         "runs": None if runs is None else runs.times,
         "runs_known": runs is not None and runs.is_known,

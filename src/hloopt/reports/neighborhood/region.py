@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hloopt.ir.computation import Computation
@@ -40,10 +39,6 @@ def scope_region(module: Module, scope: str) -> Region:
 
 def _region(title: str, inside: list[Instruction]) -> Region:
     own = set(inside)
-    reads = _once(o for each in inside for o in each.operands if o not in own)
+    reads = list(dict.fromkeys(o for each in inside for o in each.operands if o not in own))
     gives = [i for i in inside if i.is_root or any(user not in own for user in i.users)]
     return Region(title, inside, reads, gives)
-
-
-def _once(instructions: Iterable[Instruction]) -> list[Instruction]:
-    return list(dict.fromkeys(instructions))

@@ -10,9 +10,6 @@ from itertools import count, groupby
 from hloopt.reports.scopes import scope_of
 from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded, total_of
 
-LINES = 48
-"""Lines of a plot: with the title and what is below it, it fits on a screen."""
-
 
 def arranged(steps: Sequence[Step], level: int = 0) -> tuple[Step, ...]:
     """Steps of one scope, one behind the other, as one step, and what follows itself as one.

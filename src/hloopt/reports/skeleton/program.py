@@ -21,6 +21,7 @@ from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import CONTRACTIONS, Opcode
+from hloopt.ir.shapes.shape import format_shape
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import human_bytes, some
 from hloopt.reports.skeleton.outline import arranged, shared_scope
@@ -241,9 +242,8 @@ def _ints(instruction: Instruction, name: str) -> tuple[int, ...]:
 
 
 def _sizes(instruction: Instruction) -> str:
-    shape = instruction.shape
-    arrays = [leaf for leaf in shape.leaves() if leaf.is_array]
+    """The largest array of the result, without its layout."""
+    arrays = [leaf for leaf in instruction.shape.leaves() if leaf.is_array]
     if not arrays:
         return ""
-    largest = max(arrays, key=lambda leaf: leaf.element_count())
-    return f"{largest.type_name}[{','.join(map(str, largest.dimensions))}]"
+    return format_shape(max(arrays, key=lambda leaf: leaf.element_count()), layout=False)
