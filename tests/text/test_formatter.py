@@ -119,14 +119,36 @@ def test_source_lines_are_renewed_and_go_without_the_option() -> None:
     assert format_source(Source("x", formatted), STYLE) == plain
 
 
-def test_source_lines_stand_behind_text_that_is_kept() -> None:
-    module = parse_module(WITH_LINES)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_source_lines_stand_behind_text_that_is_kept(line_end: str) -> None:
+    text = WITH_LINES.replace("\n", line_end)
+    options = PrintOptions.keep()._replace(inline_source=True)
+    kept = print_module(parse_module(text), options)
+    a, b = "metadata={stack_frame_id=2}", r'source_file="a*/b\n.py" source_line=3}'
+    with_comments = text.replace(a, f"{a}  /*source=model.py:12*/")
+    assert kept == with_comments.replace(b, rf"{b}  /*source=a*\/b\n.py:3*/")
+    stale = kept.replace("model.py:12*/", "old.py:1*/")
+    assert print_module(parse_module(stale), options) == kept
+
+
+def test_source_lines_stand_behind_text_that_is_kept_of_a_module_that_changed() -> None:
+    text = WITH_LINES + "\n%f {\n  p = f32[] parameter(0)\n  ROOT n = f32[] negate(p) // x\n}\n"
+    module = parse_module(text)
+    module.computations["f"].root.set_attribute("metadata", '{source_file="f.py" source_line=4}')
     kept = print_module(module, PrintOptions.keep()._replace(inline_source=True))
-    assert (
-        "  %a = f32[2]{0} negate(%p), metadata={stack_frame_id=2}  /*source=model.py:12*/" in kept
-    )
-    assert modules(kept) == modules(WITH_LINES)
-    assert print_module(parse_module(kept), PrintOptions.keep()) == kept
+    assert "{stack_frame_id=2}  /*source=model.py:12*/  // own words" in kept
+    assert 'metadata={source_file="f.py" source_line=4}  /*source=f.py:4*/\n' in kept
+
+
+@pytest.mark.parametrize("comment", ["/*source=mine*/", "/*source=a.py:1, I think*/"])
+def test_own_comments_that_look_like_source_lines_stay(comment: str) -> None:
+    text = WITH_LINES.replace("// own words", comment)
+    assert comment in format_source(Source("x", text), STYLE)
+
+
+def test_an_instruction_of_a_file_without_a_line_has_no_source_line() -> None:
+    text = WITH_LINES.replace('op_name="no line"', 'source_file="a.py"')
+    assert "a.py*/" not in format_source(Source("x", text), LINES)
 
 
 def test_source_lines_stand_without_the_metadata_they_are_from() -> None:

@@ -17,13 +17,15 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.patterns import pattern
 
+_SOURCE = r"/\*source=(?:[^*\n]|\*(?!/))*:\d+\*/"
+SOURCE_COMMENT = pattern(rf"[ \t]*{_SOURCE}")
+"""The comment `/*source=model.py:12*/` that the option `inline_source` writes."""
 _STRING_OR_COMMENT = pattern(
-    r"""(?P<skip>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*(?:(?:index|i\d+)=\d+|source=.*?)\*/)"""
-    r"|//[^\n]*|/\*.*?\*/",
+    r"""(?P<skip>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|/\*(?:index|i\d+)=\d+\*/|"""
+    rf"{_SOURCE})|//[^\n]*|/\*.*?\*/",
     re.S,
 )
-"""Comments of printers, XLA's `/*index=5*/` and `/*source=model.py:12*/`, are written anew and not
-kept."""
+"""Comments of printers, XLA's `/*index=5*/` and `SOURCE_COMMENT`, are written anew and not kept."""
 
 Element = Module | Instruction | Computation | tuple[Computation]
 """The owner of a line: the header, an instruction, the first or (in a tuple) last of a

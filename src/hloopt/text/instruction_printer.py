@@ -62,7 +62,7 @@ class InstructionPrinter:
         for member in order:
             root = "ROOT " if member.is_root else ""
             text = self.instruction(member, indent)
-            yield member, f"{margin}{root}{text}{self.behind(member)}"
+            yield member, f"{margin}{root}{text}{self.source_comment(member)}"
         self._names = outer
 
     def head(self, computation: Computation) -> str:
@@ -99,14 +99,14 @@ class InstructionPrinter:
 
     # -- instructions -----------------------------------------------------------------------
 
-    def behind(self, instruction: Instruction) -> str:
+    def source_comment(self, instruction: Instruction) -> str:
         """The comment with the source line, where there is one and it is wanted."""
         if not self.options.inline_source:
             return ""
         from hloopt.ir.sources.source_stacks import stack_of
 
         stack = stack_of(instruction)
-        if stack is None:
+        if stack is None or not stack.user_frame.line:
             return ""
         place = printable(stack.user_frame.text).replace("*/", "*\\/")
         return f"  /*source={place}*/"

@@ -12,6 +12,7 @@ from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.ordering import computation_post_order, stable_computation_order, stable_order
 from hloopt.text.header import format_header
 from hloopt.text.instruction_printer import InstructionPrinter
+from hloopt.text.kept_text import with_source_comments
 from hloopt.text.print_options import PrintOptions
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ def write_module(module: Module, options: PrintOptions, rewrite: Rewrite) -> str
         from hloopt.text.older_syntax import in_older_syntax
 
         module = in_older_syntax(module)
-    keeps_all = options.keep_text and not options.inline_source
-    if keeps_all and module.is_pristine and module.source is not None:
-        return module.source.text
     printer = InstructionPrinter(options)
+    if options.keep_text and module.is_pristine and module.source is not None:
+        if not options.inline_source:
+            return module.source.text
+        return with_source_comments(module.source.text, module.computations.values(), printer)
     parts = [format_header(module, options, rewrite), "\n\n"]
     for computation in printed_computations(module, options):
         parts += (write_computation(computation, printer), "\n\n")
@@ -91,10 +93,13 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
     options = printer.options
     if not options.keep_text:
         body = [text for _, text in printer.lines(computation)]
-    elif computation.is_pristine and computation.source_range and not options.inline_source:
+    elif computation.is_pristine and computation.source_range:
         source = computation.module.source
         assert source is not None
-        return source.text[slice(*computation.source_range)]
+        first, last = computation.source_range
+        if not options.inline_source:
+            return source.text[first:last]
+        return with_source_comments(source.text[:last], (computation,), printer)[first:]
     else:
         order = stable_order(computation)
         for start in order:
@@ -104,7 +109,7 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
         body = [
             f"  ROOT {text}" if instruction.is_root else f"  {text}"
             for instruction in order
-            for text in [_kept_text(instruction, printer) + printer.behind(instruction)]
+            for text in [_kept_text(instruction, printer) + printer.source_comment(instruction)]
         ]
     return "\n".join([printer.head(computation), *body, printer.tail(computation)])
 
