@@ -1,178 +1,17 @@
-"""The plot of a program: folding, scopes, and what of it is shown."""
+"""The plot of a program: the steps of programs, and their lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from io import StringIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from rich.console import Console
 
-from hloopt.reports.scopes import Scope, scope_of
-from hloopt.reports.skeleton.folding import Repeat, best_repeat
-from hloopt.reports.skeleton.outline import arranged, condensed, shown
-from hloopt.reports.skeleton.plot import Amounts, Kind, Step, folded, loops_of, operations_of
+from hloopt.analysis.cost import CostAnalysis
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step, loops_of, operations_of
 from hloopt.reports.skeleton.program import Skeleton, find_skeleton
+from hloopt.reports.skeleton.terminal import render_skeleton
 from hloopt.text import parse_module
-
-
-def step(text: str, place: str = "", flops: float = 1.0) -> Step:
-    return Step(Kind.PRODUCT, text, place, text, Amounts(flops))
-
-
-def words(steps: Sequence[Step]) -> str:
-    """The steps as a text: `3(a b) c`."""
-    return " ".join(
-        f"{each.count}({words(each.below)})" if each.below else each.text for each in steps
-    )
-
-
-def unfolded(steps: Sequence[Step]) -> Iterator[str]:
-    for each in steps:
-        if each.kind is Kind.REPEAT:
-            for _ in range(each.count):
-                yield from unfolded(each.below)
-        elif each.below:
-            yield from unfolded(each.below)
-        else:
-            yield each.text
-
-
-# -- folding --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "repeat"),
-    [
-        ("", None),
-        ("a", None),
-        ("abcd", None),
-        ("abca", None),
-        ("aa", Repeat(0, 1, 2)),
-        ("xabababy", Repeat(1, 2, 3)),
-        ("aaaabcbc", Repeat(0, 1, 4)),
-        ("abababab", Repeat(0, 2, 4)),
-        ("abcabcab", Repeat(0, 3, 2)),
-        ("aabaab", Repeat(0, 3, 2)),
-    ],
-)
-def test_the_repeat_that_saves_most(text: str, repeat: Repeat | None) -> None:
-    assert best_repeat(text) == repeat
-
-
-@pytest.mark.parametrize(
-    ("text", "plot"),
-    [
-        ("abc", "a b c"),
-        ("xabababy", "x 3(a b) y"),
-        ("aabaabc", "2(2(a) b) c"),
-        ("aaaaaa", "6(a)"),
-        ("abbabbcc", "2(a 2(b)) 2(c)"),
-    ],
-)
-def test_repetitions_are_folded(text: str, plot: str) -> None:
-    assert words(folded([step(each) for each in text])) == plot
-
-
-@given(st.text("abc", max_size=40))
-def test_folding_keeps_the_order_and_the_work(text: str) -> None:
-    steps = [step(each, flops=number) for number, each in enumerate(text)]
-    found = folded(steps)
-    assert "".join(unfolded(found)) == text
-    assert sum(each.amounts.flops for each in found) == pytest.approx(sum(range(len(text))))
-    assert best_repeat([(each.kind, each.text, each.below) for each in found]) is None
-
-
-def test_numbers_that_differ_are_stars() -> None:
-    places = ["jit(f)/layer_0/mlp_1/dot", "jit(f)/layer_1/mlp_1/dot"]
-    (found,) = folded([step("a", place) for place in places])
-    assert found.below[0].place == "jit(f)/layer_*/mlp_1/dot"
-
-
-def test_of_other_places_what_they_begin_with_is_left() -> None:
-    (found,) = folded([step("a", "jit(f)/mlp/up/dot"), step("a", "jit(f)/mlp/down/dot")])
-    assert found.below[0].place == "jit(f)/mlp"
-
-
-# -- scopes ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("op_name", "scope"),
-    [
-        ("", Scope((), False)),
-        ("dot", Scope((), False)),
-        ("jit(step)/dot_general", Scope((), False)),
-        ("jit(step)/jvp(layers)/while/body/mlp/dot_general", Scope(("layers", "mlp"), False)),
-        ("jit(step)/transpose(jvp(layers))/while/body/dot", Scope(("layers",), True)),
-        ("jit(step)/layers/bsm,m/hd->b(a/b)/dot", Scope(("layers", "bsm,m", "hd->b(a/b)"), False)),
-        ("jit(f)/jit(g)/closed_call/checkpoint/x/add", Scope(("g", "x"), False)),
-        ("jit(f)/cond/branch_12_fun/x/add", Scope(("x",), False)),
-        ("jit(f)/)(/x/add", Scope((")(", "x"), False)),
-    ],
-)
-def test_scopes_are_what_a_program_gave(op_name: str, scope: Scope) -> None:
-    assert scope_of(op_name) == scope
-
-
-def test_steps_of_one_scope_stand_together() -> None:
-    steps = [
-        step("a", "jit(f)/mlp/up/dot"),
-        step("b", "jit(f)/mlp/down/dot"),
-        step("c", "jit(f)/attention/dot"),
-        step("d", "jit(f)/transpose(mlp)/down/dot"),
-        step("e", "jit(f)/transpose(mlp)/down/dot"),
-        step("f"),
-    ]
-    found = arranged(steps)
-    assert [each.text for each in found] == ["mlp", "c", "mlp/down, backward", "f"]
-    assert found[0].amounts.flops == 2
-
-
-def test_scopes_that_differ_in_numbers_are_one_repeated() -> None:
-    steps = [
-        step(part, f"jit(f)/layer_{layer}/{part}/dot") for layer in range(3) for part in ("q", "kv")
-    ]
-    (found,) = arranged(steps)
-    assert (found.kind, found.count) == (Kind.REPEAT, 3)
-    assert [each.text for each in found.below] == ["layer_*"]
-    assert [each.text for each in found.inside] == ["q", "kv"]
-    assert id(found) in shown([found], found.amounts, 3)
-    assert id(found) not in shown([found], found.amounts, 2)
-    assert dict(found.operations()) == {"q": 1, "kv": 1}
-    assert len(arranged([*steps, step("q", "jit(f)/layer_3/q/dot")])) == 2
-
-
-def test_the_costliest_steps_are_opened_as_long_as_there_is_room() -> None:
-    def group(name: str, flops: float) -> Step:
-        inner = (step(f"{name}1", flops=flops), step(f"{name}2", flops=flops))
-        return Step(Kind.SCOPE, name, "", name, Amounts(2 * flops), below=inner)
-
-    steps = [group("a", 1), group("b", 3), group("c", 2)]
-    total = Amounts(12)
-    for lines, names in ((3, ""), (4, ""), (5, "b"), (7, "bc"), (9, "abc")):
-        opened = shown(steps, total, lines)
-        assert [each.text for each in steps if id(each) in opened] == list(names)
-    assert len(shown(steps, total, 3, depth=2)) == 3
-    assert not shown(steps, total, 90, depth=1)
-
-
-def test_many_steps_are_one_between_the_costliest() -> None:
-    steps = [step(f"s{number}", flops=flops) for number, flops in enumerate((1, 9, 1, 1, 9, 1, 1))]
-    total = Amounts(23)
-    assert condensed(steps, total, 7) == tuple(steps)
-    found = condensed(steps, total, 5)
-    assert [each.text for each in found] == ["s0", "s1", "…", "s4", "…"]
-    assert [each.amounts.flops for each in found] == [1, 9, 2, 9, 2]
-
-
-@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 20))
-def test_condensed_steps_are_no_more_than_asked_for(flops: list[int], lines: int) -> None:
-    steps = [step(str(number), flops=amount) for number, amount in enumerate(flops)]
-    found = condensed(steps, Amounts(sum(flops)), lines)
-    assert len(found) <= lines
-    assert list(unfolded(found)) == [each.text for each in steps]
-
 
 # -- programs -------------------------------------------------------------------------------------
 
@@ -246,6 +85,93 @@ def test_a_loop_of_unknown_trips_is_said_to_be_one() -> None:
     found = skeleton('custom-call(), custom_call_target="n"')
     assert (found.steps[0].count, found.steps[0].is_counted) == (1, False)
     assert found.notes == ("loops whose trip count is not known take one trip: %loop",)
+
+
+def test_a_loop_has_what_its_condition_does() -> None:
+    counts = (
+        "counts {\n a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT c = s32[] add(a, b)\n}"
+    )
+    reduced = """ar = s32[] all-reduce(i), replica_groups={{0,1},{2,3}}, channel_id=2,
+    use_global_device_ids=true, to_apply=counts
+  ROOT less"""
+    text = PROGRAM.format(limit="constant(5)").replace("body {", f"{counts}\nbody {{", 1)
+    text = text.replace("ROOT less", reduced)
+    found = find_skeleton(parse_module(text), None)
+    loop = found.steps[0]
+    assert operations_of([loop]) == {"dot": 5, "all-reduce": 10}
+    plain = skeleton()
+    (condition,) = (c for c in found.module.computations.values() if c.name == "condition")
+    ar = found.module["ar"]
+    assert ar.parent is condition
+    more = found.total.bytes - plain.total.bytes
+    assert more == 6 * CostAnalysis(found.module).of(ar).bytes_accessed
+
+
+def test_a_conditional_has_a_line_whatever_is_in_it() -> None:
+    text = PROGRAM.format(limit="constant(5)")
+    text = text.replace('custom-call(p), custom_call_target="kernel"', "negate(p)")
+    assert [s.kind for s in find_skeleton(parse_module(text), None).steps] == [
+        Kind.LOOP,
+        Kind.CONDITIONAL,
+    ]
+
+
+def test_a_target_with_blanks_is_counted_whole() -> None:
+    text = PROGRAM.format(limit="constant(5)").replace('"kernel"', '"my kernel"')
+    found = find_skeleton(parse_module(text), None)
+    assert operations_of(found.steps)["my kernel"] == 1
+
+
+@pytest.mark.parametrize("opcode", ["send", "recv"])
+def test_transfers_are_told_from_other_steps(opcode: str) -> None:
+    operands = "a, t" if opcode == "send" else "t"
+    text = f"""HloModule m
+less {{
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT z = pred[] compare(x, y), direction=LT
+}}
+ENTRY e {{
+  a = f32[8] parameter(0)
+  t = token[] after-all()
+  s = f32[8] sort(a), dimensions={{0}}, to_apply=less
+  x = (f32[8], u32[], token[]) {opcode}({operands}), channel_id=1
+  ROOT d = {"token[]" if opcode == "send" else "(f32[8], token[])"} {opcode}-done(x), channel_id=1
+}}
+"""
+    kinds = [step.kind for step in find_skeleton(parse_module(text), None).steps]
+    assert kinds == [Kind.OTHER, Kind.TRANSFER]
+
+
+def test_what_has_no_line_has_one_together() -> None:
+    text = PROGRAM.format(limit="constant(5)")
+    assert "all else" not in page_of(text)
+    assert "all else" in page_of(text.replace("zero =", "q = f32[8,8] tanh(a)\n  zero ="))
+    nothing = "HloModule m\nENTRY e { a = f32[8] parameter(0)\nROOT n = f32[8] negate(a) }"
+    page = page_of(nothing)
+    assert "no products, collectives, custom calls, loops or branches" in page
+    assert "all else" not in page
+
+
+def page_of(text: str) -> str:
+    console = Console(file=StringIO(), width=80)
+    render_skeleton(find_skeleton(parse_module(text), None), console, depth=None, lines=40)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_repeated_operations_have_their_colour() -> None:
+    text = """HloModule m
+ENTRY e {
+  a = f32[8,8] parameter(0)
+  b = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT c = f32[8,8] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system="standard")
+    render_skeleton(find_skeleton(parse_module(text), None), console, depth=None, lines=40)
+    assert isinstance(console.file, StringIO)
+    assert "\x1b[36m2 x dot" in console.file.getvalue()
 
 
 def test_batched_products_have_their_batches() -> None:

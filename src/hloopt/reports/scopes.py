@@ -23,6 +23,13 @@ class Scope:
     parts: tuple[str, ...]
     is_backward: bool
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The parts as people read them: the outermost says which pass it is of."""
+        if not self.is_backward:
+            return self.parts
+        return tuple([f"{part}, backward" for part in self.parts[:1]]) + self.parts[1:]
+
 
 def scope_of(op_name: str) -> Scope:
     """The scope of an op_name, without the operation, which is its last part.

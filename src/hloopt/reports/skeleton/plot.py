@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 
-from hloopt.reports.skeleton.folding import best_repeat
+from hloopt.reports.skeleton.folding import best_repeats
 
 
 class Kind(StrEnum):
@@ -17,6 +17,7 @@ class Kind(StrEnum):
 
     PRODUCT = "product"
     COLLECTIVE = "collective"
+    TRANSFER = "transfer"
     CUSTOM_CALL = "custom-call"
     OTHER = "other"
     LOOP = "loop"
@@ -41,6 +42,9 @@ class Amounts:
         return Amounts(
             self.flops + other.flops, self.bytes + other.bytes, self.seconds + other.seconds
         )
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return self + other.times(-1)
 
     def times(self, count: int) -> Amounts:
         return Amounts(self.flops * count, self.bytes * count, self.seconds * count)
@@ -74,6 +78,8 @@ class Step:
 
     def operations(self) -> Counter[str]:
         """How often each operation runs in one trip or repetition, by opcode or target."""
+        if self.kind is Kind.CUSTOM_CALL:
+            return Counter({self.text: 1})
         if self.kind not in CONTAINERS:
             return Counter({self.text.split(" ", 1)[0]: 1})
         return operations_of(self.below)
@@ -101,17 +107,20 @@ def loops_of(steps: Iterable[Step]) -> Counter[int | None]:
 
 
 def folded(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with each part that follows itself as one step. O(steps · 512) for each fold."""
+    """The steps with each part that follows itself as one step.
+
+    O(steps · 512) for each length and number of repetitions that there is.
+    """
     found = list(steps)
     labels = [_label(step) for step in found]
-    while (repeat := best_repeat(labels)) is not None:
-        first, length, count = repeat
-        parts = [
-            found[first + number * length : first + (number + 1) * length]
-            for number in range(count)
-        ]
-        found[first : first + length * count] = [_together(parts)]
-        labels[first : first + length * count] = [_label(found[first])]
+    while repeats := best_repeats(labels):
+        for first, length, count in reversed(repeats):
+            parts = [
+                found[first + number * length : first + (number + 1) * length]
+                for number in range(count)
+            ]
+            found[first : first + length * count] = [_together(parts)]
+            labels[first : first + length * count] = [_label(found[first])]
     return tuple(found)
 
 

@@ -27,6 +27,7 @@ from hloopt.reports.console.units import human_bytes, some
 from hloopt.reports.skeleton.outline import arranged, shared_scope
 from hloopt.reports.skeleton.plot import Amounts, Kind, Step
 from hloopt.reports.stage_notices import cost_notices
+from hloopt.reports.work_kinds import WorkKind, work_kind
 
 _HEAVY = frozenset(
     (
@@ -117,7 +118,9 @@ class _Plotter:
     def _amounts(self, instruction: Instruction) -> Amounts:
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
-            return self.totals[instruction.called[0]].times(self._trips(instruction)[0])
+            trips = self._trips(instruction)[0]
+            body, condition = (self.totals[each] for each in instruction.called)
+            return body.times(trips) + condition.times(trips + 1)
         if opcode is Opcode.CONDITIONAL:
             return max((self.totals[each] for each in instruction.called), key=_work)
         if opcode in (Opcode.CALL, Opcode.ASYNC_START) and instruction.called:
@@ -157,7 +160,8 @@ class _Plotter:
         opcode = instruction.opcode
         if opcode is Opcode.WHILE:
             trips, is_known = self._trips(instruction)
-            below = self._below(instruction.called[0])
+            body, condition = map(self._below, instruction.called)
+            below = (*condition, *body)
             yield self._step(instruction, Kind.LOOP, "", amounts, below, trips, is_known)
         elif opcode is Opcode.CONDITIONAL:
             branches = tuple(
@@ -166,8 +170,7 @@ class _Plotter:
                 )
                 for number, each in enumerate(instruction.called)
             )
-            if any(branch.below for branch in branches):
-                yield self._step(instruction, Kind.CONDITIONAL, "", amounts, branches)
+            yield self._step(instruction, Kind.CONDITIONAL, "", amounts, branches)
         elif opcode is Opcode.FUSION:
             inside = self.flat[instruction.called[0]]
             if len(inside) == 1:
@@ -193,7 +196,9 @@ class _Plotter:
                 yield self._step(instruction, Kind.CUSTOM_CALL, target, amounts)
         elif instruction.opcode in _HEAVY:
             text = f"{instruction.opcode} {_sizes(instruction)}"
-            yield self._step(instruction, Kind.OTHER, text, amounts)
+            is_transfer = work_kind(instruction) is WorkKind.COLLECTIVE
+            kind = Kind.TRANSFER if is_transfer else Kind.OTHER
+            yield self._step(instruction, kind, text, amounts)
 
     def _step(
         self,

@@ -20,7 +20,7 @@ from hloopt.reports.console.units import (
 from hloopt.reports.look import WORK
 from hloopt.reports.scopes import scope_of
 from hloopt.reports.skeleton.outline import condensed, shared_scope, shown
-from hloopt.reports.skeleton.plot import Amounts, Kind, Step, loops_of, operations_of
+from hloopt.reports.skeleton.plot import Amounts, Kind, Step, loops_of, operations_of, total_of
 from hloopt.reports.skeleton.program import Skeleton
 from hloopt.reports.stage_notices import render_notices
 from hloopt.reports.work_kinds import WorkKind
@@ -33,12 +33,16 @@ _MOST_OPERATIONS, _MOST_IN_ALL = 4, 8
 """Operations that are counted of a step that is not open, and of the program."""
 _LEAST_PLACE = 8
 """Columns of a scope that are worth to be shown."""
+_LEAST_REST = 0.01
+"""The part of all that is worth a line, of what has no line of its own."""
 _FIGURE = 8
 """Columns of a share."""
 _STYLES = {
     Kind.COLLECTIVE: WORK[WorkKind.COLLECTIVE].style,
     Kind.PRODUCT: WORK[WorkKind.PRODUCT].style,
     Kind.CUSTOM_CALL: WORK[WorkKind.CUSTOM_CALL].style,
+    Kind.TRANSFER: WORK[WorkKind.COLLECTIVE].style,
+    **dict.fromkeys((Kind.LOOP, Kind.CONDITIONAL), WORK[WorkKind.CONTROL_FLOW].style),
 }
 
 
@@ -65,6 +69,12 @@ def render_skeleton(found: Skeleton, console: Console, *, depth: int | None, lin
         figures = "".join(f"{share:>{_FIGURE}}" for share in shares)
         text.append(" " * (room - columns(text.plain)) + figures)
         console.print(text, soft_wrap=True)
+    rest = total - total_of(found.steps)
+    if steps and any((part or 0) >= _LEAST_REST for part in _parts(rest, total)):
+        figures = "".join(f"{share:>{_FIGURE}}" for share in _shares(rest, total))
+        console.print(Text(f"{'all else':<{room}}{figures}", style="dim"))
+    if not steps:
+        console.print("no products, collectives, custom calls, loops or branches", width=width)
     for note in found.notes:
         print_footnote(console, note)
 
@@ -108,11 +118,17 @@ def _walk(
 
 
 def _shares(amounts: Amounts, total: Amounts) -> Iterator[str]:
+    for share in _parts(amounts, total):
+        yield "" if share is None else human_share(share)
+
+
+def _parts(amounts: Amounts, total: Amounts) -> Iterator[float | None]:
+    """The part of each amount; None where there is none in all."""
     pairs = [(amounts.flops, total.flops), (amounts.bytes, total.bytes)]
     if total.seconds:
         pairs.insert(0, (amounts.seconds, total.seconds))
     for part, whole in pairs:
-        yield human_share(part / whole) if whole else ""
+        yield part / whole if whole else None
 
 
 def _text(line: _Line, room: int, *, is_open: bool) -> Text:
@@ -123,13 +139,17 @@ def _text(line: _Line, room: int, *, is_open: bool) -> Text:
     words = f"{'  ' * line.level}{_words(step)}"
     if not is_open and not _is_one(step) and (inside := _inside(step)):
         words += f" [{inside}]"
-    text = Text(head(printable(words), room - 2), style=_STYLES.get(step.kind, ""))
+    text = Text(head(printable(words), room - 2), style=_style(step))
     left = room - columns(text.plain) - 4
     is_named = any(each.kind is Kind.SCOPE for each in (step, *step.below))
     place = "" if is_named else _place(step, line)
     if place and left > _LEAST_PLACE:
         text.append(f"  {head(printable(place), left)}", style="dim")
     return text
+
+
+def _style(step: Step) -> str:
+    return _STYLES.get((step.below[0] if _is_one(step) else step).kind, "")
 
 
 def _place(step: Step, line: _Line) -> str:
