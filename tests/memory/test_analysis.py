@@ -11,6 +11,7 @@ from tests.memory.modules import LOOP_CONDITION, allocations, assign, module_tex
 
 from hloopt.files import read_module
 from hloopt.memory import MemoryReport, MemorySizes, analyze_memory
+from hloopt.memory.analysis import MemoryAnalysis
 from hloopt.text import parse_module
 
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -234,3 +235,11 @@ def test_the_timeline_adds_what_is_between_definition_and_last_use(
         for i in range(end + 1)
     ]
     assert report_on(*lines).timeline == expected
+
+
+@pytest.mark.parametrize("path", sorted(TESTDATA.glob("*.after_optimizations.hlo*")), ids=str)
+def test_what_is_alive_is_known_without_packing(path: Path) -> None:
+    module = read_module(str(path))
+    buffers = analyze_memory(module).live_at_peak
+    names = {buffer.name.partition("{")[0] for buffer in buffers}
+    assert MemoryAnalysis.of(module, packs=False).alive_at_peak() == names

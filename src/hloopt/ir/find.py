@@ -54,9 +54,9 @@ def in_scope(module: Module, scope: str) -> list[Instruction]:
             for parts in (name.split("/") for name in names)
             for n in range(1, len(parts) + 1)
         }
-        raise HloError(
-            f"no instruction has an op_name in '{scope}'", help=did_you_mean(prefix, sorted(scopes))
-        )
+        known = "give op_names from their first part on, such as 'jit(f)/layers'"
+        hint = did_you_mean(prefix, sorted(scopes)) or known
+        raise HloError(f"no instruction has an op_name in '{scope}'", help=hint)
     return inner
 
 

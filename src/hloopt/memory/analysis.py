@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hloopt.analysis.source_lines import SourceLine, SourceLines
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import counted
@@ -70,19 +72,26 @@ class MemoryAnalysis:
 
     @classmethod
     def of(
-        cls, module: Module, *, backend: Backend | None = None, space: int = 0
+        cls,
+        module: Module,
+        *,
+        backend: Backend | None = None,
+        space: int = 0,
+        packs: bool = True,
     ) -> MemoryAnalysis:
         """Assign buffers, and look at those in one memory space.
 
         A module without a schedule is put in the order XLA's default memory scheduler finds, and
-        the report says so. Without `backend` the module tells which it was compiled for.
+        the report says so. Without `backend` the module tells which it was compiled for. Without
+        `packs` temporaries have no places, and there is no report, only what is alive when.
         Near-linear in the module. Raises HloVerifyError for a module whose shapes, aliases or
         calls do not fit together.
         """
         backend = backend or backend_of(module)
         schedule = None if module.is_scheduled else schedule_module(module, backend=backend)
         orders = None if schedule is None else schedule.orders
-        return cls(BufferAssignment.of(module, orders=orders, backend=backend), schedule, space)
+        assignment = BufferAssignment.of(module, orders=orders, backend=backend, packs=packs)
+        return cls(assignment, schedule, space)
 
     def in_space(self, space: int) -> MemoryAnalysis:
         """The analysis of another memory space of the assignment."""
@@ -177,22 +186,37 @@ class MemoryAnalysis:
             return next(v for v in allocation.offsets if v in self.parameters)
         return max(allocation.offsets, key=lambda v: (self.value_size(v), v in self.results, -v))
 
+    def alive_at_peak(self) -> frozenset[str]:
+        """The names of the instructions whose values are alive at the peak. O(values)."""
+        values = [value for value, _, _ in self._throughout()]
+        values += [value for value, _ in self._temporaries_at_peak()]
+        return frozenset(self.flow.definer[value].name for value in values)
+
     def _live_at_peak(self) -> list[LiveBuffer]:
         end = len(self.assignment.schedule.steps)
-        live = []
+        live = [
+            self._live_buffer(value, size, kind, (0, end))
+            for value, size, kind in self._throughout()
+        ]
+        for value, size in self._temporaries_at_peak():
+            span = self.ranges.start[value], self.ranges.end[value]
+            live.append(self._live_buffer(value, size, AllocationKind.TEMPORARY, span))
+        return sorted(live, key=lambda buffer: -buffer.size)
+
+    def _throughout(self) -> Iterator[tuple[int, int, AllocationKind]]:
+        """A value, the size and the kind of each allocation that is there all the time."""
         for allocation in self.set_aside:
             size = max(map(self.value_size, allocation.offsets), default=0)
             if size:
-                value = self._largest(allocation)
-                live.append(self._live_buffer(value, size, allocation.kind, (0, end)))
+                yield self._largest(allocation), size, allocation.kind
+
+    def _temporaries_at_peak(self) -> Iterator[tuple[int, int]]:
+        """Values of the heap with their sizes."""
         groups = self.trace.groups()
         for place in self.replay.live_at_peak:
             size = self.value_size(place)
             if size:
-                value = self._live_value(groups[place])
-                span = self.ranges.start[value], self.ranges.end[value]
-                live.append(self._live_buffer(value, size, AllocationKind.TEMPORARY, span))
-        return sorted(live, key=lambda buffer: -buffer.size)
+                yield self._live_value(groups[place]), size
 
     def _live_value(self, values: list[int]) -> int:
         """Of the values at one place the one that is needed at the peak."""

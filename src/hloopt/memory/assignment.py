@@ -39,9 +39,16 @@ class BufferAssignment:
 
     @classmethod
     def of(
-        cls, module: Module, *, orders: Orders | None = None, backend: Backend = CPU
+        cls,
+        module: Module,
+        *,
+        orders: Orders | None = None,
+        backend: Backend = CPU,
+        packs: bool = True,
     ) -> BufferAssignment:
         """Assign by the module's schedule, or by `orders`. Near-linear in the module.
+
+        Without `packs` temporaries get no places in their heap.
 
         Raises HloVerifyError for a module whose shapes, aliases or calls do not fit together.
         """
@@ -49,15 +56,21 @@ class BufferAssignment:
         flow = Dataflow.of(module, before_printing=is_printed)
         schedule = FlatSchedule.of(module, orders)
         buffers = Buffers.of(flow, backend.colors, sizes=backend.sizes)
-        return cls._of(flow, schedule, buffers, backend)
+        return cls._of(flow, schedule, buffers, backend, packs=packs)
 
     @classmethod
     def _of(
-        cls, flow: Dataflow, schedule: FlatSchedule, buffers: Buffers, backend: Backend
+        cls,
+        flow: Dataflow,
+        schedule: FlatSchedule,
+        buffers: Buffers,
+        backend: Backend,
+        *,
+        packs: bool = True,
     ) -> BufferAssignment:
         ranges = LiveRanges.of(flow, schedule, buffers)
         result = cls(flow, schedule, buffers, ranges, backend)
-        _Assigner(result).run()
+        _Assigner(result, packs=packs).run()
         return result
 
     def with_aliases(self, aliases: tuple[Alias, ...]) -> BufferAssignment:
@@ -89,8 +102,9 @@ class BufferAssignment:
 
 
 class _Assigner:
-    def __init__(self, assignment: BufferAssignment) -> None:
+    def __init__(self, assignment: BufferAssignment, *, packs: bool) -> None:
         self.assignment = assignment
+        self.packs = packs
         self.flow = assignment.flow
         self.buffers = assignment.buffers
         self.ranges = assignment.ranges
@@ -289,10 +303,12 @@ class _Assigner:
             by_color.setdefault(buffer.color, []).extend(buffer.values)
         for color, values in sorted(by_color.items()):
             trace = trace_heap(dict.fromkeys(values), self.buffers, self.ranges, self.overwriting)
+            assignment.traces[color] = trace
+            if not self.packs:
+                continue
             packing = pack(trace, assignment.backend.sizes.alignment)
             allocation = Allocation(packing.size, color, is_heap=True, heap_size=packing.size)
             allocation.offsets = {v: packing.offsets[v] for v in values if v in packing.offsets}
-            assignment.traces[color] = trace
             assignment.allocations.append(allocation)
 
     def _thread_local(

@@ -113,6 +113,12 @@ def test_a_file_that_cannot_be_read_exits_2_and_the_rest_is_done(
     assert "broken.hlo" in written.err
 
 
+def test_a_module_that_breaks_a_rule_is_searched(path: str, capsys: Capture) -> None:
+    Path(path).write_text(MODULE.replace("ROOT s = f32[8]", "ROOT s = f32[9]"))
+    assert main(["grep", path, "sine", "-c"]) == 0
+    assert capsys.readouterr().out == "1\n"
+
+
 def test_counts_and_names_exclude_each_other(path: str, capsys: Capture) -> None:
     assert main(["grep", path, "sine", "-c", "-l"]) == 2
     assert "cannot be used together" in capsys.readouterr().err

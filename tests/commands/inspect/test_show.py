@@ -158,6 +158,10 @@ def test_several_computations_have_the_name(path: str, capsys: Capture) -> None:
         (["%n", "--computation", "body"], "no instruction 'n'"),
         (["--computation", "g"], "no computation 'g'"),
         (["--scope", "jit(f)/nett"], "did you mean 'jit(f)/net'?"),
+        (["--scope", "net"], "give op_names from their first part on"),
+        (["--computation", "zzz"], "computations: %f, %body, %condition and 1 more"),
+        (["%body"], "say --computation body"),
+        (["%a", "--depth", "65"], "65 is not in the range 1<=x<=64"),
         ([], "say what to show"),
         (["%n", "--scope", "jit(f)"], "--scope goes with neither"),
         (["--scope", "jit(f)", "--computation", "f"], "--scope goes with neither"),
@@ -179,6 +183,72 @@ def test_a_computation(path: str, capsys: Capture) -> None:
         "gives": ["t"],
         "inside": ["i", "x", "one", "next", "twice", "t"],
     }
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_a_computation_of_parameters(tmp_path: Path, output_format: str, capsys: Capture) -> None:
+    path = tmp_path / "p.hlo"
+    path.write_text("HloModule m\nENTRY e { ROOT p = f32[8] parameter(0) }\n")
+    arguments = [str(path), "--computation", "e", "--format", output_format]
+    assert main(["show", *arguments]) == 0
+    if output_format == "text":
+        page = capsys.readouterr().out
+        assert "computation %e: 1 instruction\n" in page
+        assert "inside: none" in page
+
+
+def test_a_scope_without_what_is_applied_to_elements(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "r.hlo"
+    path.write_text("""HloModule m
+add {
+  x = f32[] parameter(0), metadata={op_name="jit(f)/net/sum"}
+  y = f32[] parameter(1), metadata={op_name="jit(f)/net/sum"}
+  ROOT z = f32[] add(x, y), metadata={op_name="jit(f)/net/sum"}
+}
+inner {
+  p = f32[8] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[] reduce(p, zero), dimensions={0}, to_apply=add
+}
+ENTRY e {
+  a = f32[8] parameter(0)
+  n = f32[8] negate(a), metadata={op_name="jit(f)/net/neg"}
+  ROOT f = f32[] fusion(n), kind=kInput, calls=inner
+}
+""")
+    found = shown([str(path), "--scope", "jit(f)/net"], capsys)
+    assert [each["name"] for each in found["inside"]] == ["n"]
+
+
+def test_rows_name_their_computation_where_there_are_several(path: str, capsys: Capture) -> None:
+    assert main(["show", path, "--scope", "jit(f)"]) == 0
+    assert " in %" not in capsys.readouterr().out
+    assert main(["show", path, "--computation", "body"]) == 0
+    assert " in %" not in capsys.readouterr().out
+
+
+def test_a_loop_has_no_time_of_its_own(path: str, capsys: Capture) -> None:
+    assert shown([path, "%loop", "--target", "h100_sxm"], capsys)["instruction"]["time"] is None
+    assert shown([path, "%big", "--target", "h100_sxm"], capsys)["instruction"]["time"] > 0
+
+
+def test_a_custom_call_has_its_target_and_a_collective_its_groups(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "c.hlo"
+    path.write_text("""HloModule m, num_partitions=2
+ENTRY e {
+  a = f32[8] parameter(0)
+  g = f32[16] all-gather(a), replica_groups={{0,1}}, dimensions={0}
+  ROOT c = f32[8] custom-call(g), custom_call_target="my kernel"
+}
+""")
+    assert main(["show", str(path), "%g"]) == 0
+    page = capsys.readouterr().out
+    assert "groups    {{0,1}}" in page
+    assert "%c  custom-call my kernel  f32[8]" in page
+    assert main(["grep", str(path), "custom-call"]) == 0
+    assert "custom-call my kernel" in capsys.readouterr().out
 
 
 def test_a_scope_without_what_it_calls(path: str, capsys: Capture) -> None:

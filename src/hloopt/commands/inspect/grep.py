@@ -83,10 +83,13 @@ def command(
 
 
 def _look(path: str, selector: Selector, show: _Show | None, has_names: bool) -> FileReport:
-    from hloopt.files import load
+    from hloopt.files import read_module
     from hloopt.reports.matches.findings import find_matches
+    from hloopt.verifier.well_formed import why_invalid
 
-    found = find_matches(load(path), selector)
+    module = read_module(path)
+    why_invalid(module)  # raises for what cannot be read; other faults are `verify`'s to tell
+    found = find_matches(module, selector)
     code = EXIT_USAGE if found.is_ambiguous else 0 if found.instructions else EXIT_FOUND
 
     def to_json() -> dict[str, Any]:

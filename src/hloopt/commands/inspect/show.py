@@ -26,13 +26,21 @@ if TYPE_CHECKING:
     from hloopt.reports.neighborhood.region import Region
 
 
+_DEEPEST = 64
+"""Steps: each indents the tree further."""
+
+
 @click.command(cls=HloCommand)
 @click.argument("file", metavar="FILE", shell_complete=completion.files)
 @click.argument("name", metavar="[%NAME]", required=False)
 @click.option("--up", is_flag=True, help="only what the instruction is computed from")
 @click.option("--down", is_flag=True, help="only what is computed from it")
 @click.option(
-    "--depth", type=click.IntRange(1), default=2, show_default=True, help="steps away from it"
+    "--depth",
+    type=click.IntRange(1, _DEEPEST),
+    default=2,
+    show_default=True,
+    help="steps away from it",
 )
 @click.option(
     "--computation", metavar="NAME", help="the computation that has the instruction; or all of it"
@@ -121,20 +129,25 @@ def _region(module: Module, computation: str | None, scope: str | None) -> Regio
 def _computation(module: Module, name: str) -> Computation:
     """Raises HloError if there is none of that name."""
     from hloopt.diagnostics import HloError, did_you_mean
+    from hloopt.reports.console.units import some
 
     found = module.computations.get(name.removeprefix("%"))
     if found is None:
-        hint = did_you_mean(name.removeprefix("%"), module.computations)
+        known = f"computations: {some([f'%{each}' for each in module.computations])}"
+        hint = did_you_mean(name.removeprefix("%"), module.computations) or known
         raise HloError(f"no computation '{name}' in the module", help=hint)
     return found
 
 
 def _called(module: Module, name: str, computation: str | None) -> list[Instruction]:
     """The instructions of a name. Raises HloError if there is none."""
+    from hloopt.diagnostics import HloError
     from hloopt.ir.find import called_in_text
 
     if computation is not None:
         return [_computation(module, computation)[name]]
+    if name in module.computations and not any(i.name == name for i in module.instructions()):
+        raise HloError(f"%{name} is a computation", help=f"say --computation {name}")
     return list(called_in_text(module, name)) or [module[name]]
 
 
@@ -153,9 +166,9 @@ def _details(module: Module, cost_model: CostModelChoice) -> tuple[ModuleDetails
 
     alive = times = unit = None
     if module.is_scheduled:
-        from hloopt.reports.memory.model import memory_report
+        from hloopt.reports.memory.model import alive_at_peak
 
-        alive = [buffer.name.partition("{")[0] for buffer in memory_report(module).live_at_peak]
+        alive = alive_at_peak(module)
     if cost_model.is_choice:
         from hloopt.reports.schedule.run import cycle_unit, run_times
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hloopt.diagnostics import counted, printable
+from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.query import values
 from hloopt.reports.console.footnotes import print_footnote
@@ -51,6 +52,12 @@ def render_matches(found: Matches, console: Console) -> None:
         )
 
 
+def opcode_words(instruction: Instruction) -> str:
+    """The opcode, of a custom call with its target."""
+    target = custom_call_target(instruction)
+    return f"{instruction.opcode} {printable(target)}" if target else instruction.opcode.value
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     """The columns of all lines."""
@@ -63,7 +70,7 @@ class _Layout:
     @classmethod
     def of(cls, instructions: Sequence[Instruction], width: int | None) -> _Layout:
         name = max(columns(printable(f"%{each.name}")) for each in instructions)
-        opcode = max(len(each.opcode) for each in instructions)
+        opcode = max(len(opcode_words(each)) for each in instructions)
         return cls(min(name, _NAME), min(opcode, _OPCODE), width)
 
     def line(self, instruction: Instruction) -> str:
@@ -71,7 +78,7 @@ class _Layout:
         name = printable(f"%{instruction.name}")
         name += " " * (self.name - columns(name))
         size = human_bytes(values.size(instruction.shape)[0])
-        start = f"{name}  {instruction.opcode:<{self.opcode}}  {size:>10}  "
+        start = f"{name}  {opcode_words(instruction):<{self.opcode}}  {size:>10}  "
         source = next(iter(values.source(instruction)), "")
         end = f"  {printable(source)}" if source else ""
         shape = instruction.shape.text

@@ -136,6 +136,18 @@ def memory_report(module: Module, *, backend: Backend | None = None) -> MemoryRe
         return _measure(module, backend, 0)[2]
 
 
+def alive_at_peak(module: Module) -> frozenset[str]:
+    """The names of the instructions whose values are alive at the peak.
+
+    Near-linear. Raises HloError as `memory_report`.
+    """
+    with collector_paused():
+        backend = backend_of(module)
+        prepared = PreparedModule.of(module, backend=backend)
+        analysis = MemoryAnalysis.of(prepared.module, backend=backend, packs=False)
+        return analysis.alive_at_peak()
+
+
 def _measure(
     module: Module, backend: Backend | None, space: int
 ) -> tuple[PreparedModule, MemoryAnalysis, MemoryReport]:

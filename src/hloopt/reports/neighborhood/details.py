@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +11,7 @@ from hloopt.analysis.latency.model import LatencyModel, Time
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.query import values
 
 
@@ -28,7 +28,7 @@ class Details:
     runs: Runs | None
     """None where it is embedded in another instruction."""
     time: Time | None
-    """Of one run; None without a model of time."""
+    """Of one run; None without a model of time, and where what it calls takes the time."""
     is_alive_at_peak: bool | None
     """None where the memory of the module is not known, and for what is embedded."""
 
@@ -37,12 +37,12 @@ class ModuleDetails:
     """The details of a module's instructions, each found out once it is asked for."""
 
     def __init__(
-        self, module: Module, times: LatencyModel | None, alive: Iterable[str] | None
+        self, module: Module, times: LatencyModel | None, alive: frozenset[str] | None
     ) -> None:
         """`alive` are the names of what is alive at the peak, None where that is not known."""
         self.module = module
         self.times = times
-        self._alive = None if alive is None else frozenset(alive)
+        self._alive = alive
         self._positions: dict[Computation, dict[Instruction, int]] = {}
 
     def of(self, instruction: Instruction) -> Details:
@@ -55,9 +55,14 @@ class ModuleDetails:
             next(iter(values.source(instruction)), ""),
             None if runs is None else self._position(instruction),
             runs,
-            None if self.times is None else self.times.node_time(instruction),
+            self._time(instruction),
             None if runs is None or self._alive is None else instruction.name in self._alive,
         )
+
+    def _time(self, instruction: Instruction) -> Time | None:
+        if self.times is None or instruction.opcode in CONTROL_FLOW_CALLERS:
+            return None
+        return self.times.node_time(instruction)
 
     def _position(self, instruction: Instruction) -> int | None:
         if not self.module.is_scheduled:

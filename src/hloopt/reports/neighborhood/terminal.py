@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from hloopt.analysis.latency.model import Origin
 from hloopt.diagnostics import counted, printable
-from hloopt.ir.instruction import Instruction
+from hloopt.ir.computation import Computation
 from hloopt.reports.console.tree import branches
 from hloopt.reports.console.units import CycleUnit, columns, head, human_bytes, page_width, tail
 from hloopt.reports.look import WORK
+from hloopt.reports.matches.terminal import opcode_words
 from hloopt.reports.neighborhood.details import Details, ModuleDetails
 from hloopt.reports.neighborhood.findings import Neighbor, Neighborhood, largest
 from hloopt.reports.neighborhood.region import Region
@@ -32,7 +33,7 @@ def render_neighborhood(
     for title, tree in (("operands", found.operands), ("users", found.users)):
         if tree is not None:
             console.print()
-            _print_tree(title, tree, details, unit, console)
+            _print_tree(title, _below(tree), found.instruction.parent, details, unit, console)
 
 
 def render_region(
@@ -41,18 +42,16 @@ def render_region(
     """Print the size of a region, then the `top` largest of what it reads, gives and has inside."""
     from rich.text import Text
 
-    count = counted(len(region.instructions), "instruction")
+    count = counted(region.count, "instruction")
     console.print(Text.assemble((region.title, "bold"), f": {count}"), soft_wrap=True)
     parts = (("reads", region.reads), ("gives", region.gives), ("inside", region.instructions))
     for title, instructions in parts:
         console.print()
         shown = largest(instructions, top)
-        tree = Neighbor(
-            region.instructions[0],
-            below=[Neighbor(each) for each in shown],
-            left_out=len(instructions) - len(shown),
-        )
-        _print_tree(title, tree, details, unit, console)
+        below: list[Neighbor | int] = [Neighbor(each) for each in shown]
+        if len(instructions) > len(shown):
+            below.append(len(instructions) - len(shown))
+        _print_tree(title, below, region.home, details, unit, console)
 
 
 def _print_details(details: Details, unit: CycleUnit | None, console: Console) -> None:
@@ -61,11 +60,12 @@ def _print_details(details: Details, unit: CycleUnit | None, console: Console) -
     instruction = details.instruction
     console.print(Text(f"%{instruction.name}", style="bold"), soft_wrap=True)
     rows = [
-        ("opcode", instruction.opcode.value),
+        ("opcode", opcode_words(instruction)),
         ("shape", f"{instruction.shape.text}, {human_bytes(details.bytes)}"),
         ("in", f"%{instruction.parent.name}{_runs(details)}"),
         ("op_name", details.op_name),
         ("source", details.source),
+        ("groups", instruction.attributes.get("replica_groups", "")),
         ("calls", ", ".join(f"%{each.name}" for each in instruction.called)),
         ("time", _time(details, unit)),
         ("schedule", _place(details)),
@@ -104,18 +104,24 @@ def _memory(details: Details) -> str:
 
 
 def _print_tree(
-    title: str, tree: Neighbor, details: ModuleDetails, unit: CycleUnit | None, console: Console
+    title: str,
+    trees: list[Neighbor | int],
+    home: Computation | None,
+    details: ModuleDetails,
+    unit: CycleUnit | None,
+    console: Console,
 ) -> None:
+    """Print trees; instructions outside of `home` with the computation that they are in."""
     from rich.text import Text
 
-    console.print(Text(title if tree.below else f"{title}: none", style="bold"))
+    console.print(Text(title if trees else f"{title}: none", style="bold"))
     width = page_width(console) if console.is_terminal else None
-    for prefix, node in branches(_below(tree), _below):
+    for prefix, node in branches(trees, _below):
         if isinstance(node, int):
             console.print(Text(f"{prefix}… and {node:,} smaller", style="dim"), soft_wrap=True)
             continue
         room = None if width is None else width - len(prefix)
-        line = _line(node, details.of(node.instruction), tree.instruction, unit, room)
+        line = _line(node, details.of(node.instruction), home, unit, room)
         console.print(Text.assemble(prefix, line), soft_wrap=True)
 
 
@@ -127,23 +133,28 @@ def _below(node: Neighbor | int) -> list[Neighbor | int]:
 
 
 def _line(
-    node: Neighbor, details: Details, about: Instruction, unit: CycleUnit | None, room: int | None
+    node: Neighbor,
+    details: Details,
+    home: Computation | None,
+    unit: CycleUnit | None,
+    room: int | None,
 ) -> Text:
     """Name, opcode, shape and bytes, then what there is of time, memory, source and op_name."""
     from rich.text import Text
 
     instruction = node.instruction
     start = f"%{instruction.name}"
-    if instruction.parent is not about.parent:
+    if instruction.parent is not home:
         start += f" in %{instruction.parent.name}"
-    opcode = f"  {instruction.opcode}"
+    opcode = f"  {opcode_words(instruction)}"
     facts = [human_bytes(details.bytes)]
     if details.time is not None and details.time.origin is not Origin.FREE and unit is not None:
         facts.append(unit.label(details.time.cycles))
     if details.is_alive_at_peak:
         facts.append("at the peak")
     if details.source:
-        facts.append(tail(details.source, _MOST_SOURCE))
+        source = printable(details.source)
+        facts.append(source if room is None else tail(source, _MOST_SOURCE))
     if node.is_above:
         facts.append("(above)")
     end = "".join(f"  {fact}" for fact in facts)

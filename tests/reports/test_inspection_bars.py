@@ -1,0 +1,75 @@
+"""Large modules: a skeleton is one screen, and looking at an instruction takes no second."""
+
+from __future__ import annotations
+
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.reports.html.large_module import large_module
+
+from hloopt.cost_models import CostModelChoice
+from hloopt.files import read_module
+from hloopt.ir import Module
+from hloopt.query import parse_selector
+from hloopt.reports.matches.findings import find_matches
+from hloopt.reports.matches.terminal import render_matches
+from hloopt.reports.memory.model import alive_at_peak
+from hloopt.reports.neighborhood.details import ModuleDetails
+from hloopt.reports.neighborhood.findings import find_neighborhood
+from hloopt.reports.neighborhood.terminal import render_neighborhood
+from hloopt.reports.schedule.run import cycle_unit, run_times
+from hloopt.reports.skeleton.program import find_skeleton
+from hloopt.reports.skeleton.terminal import render_skeleton
+from hloopt.text import parse_module
+
+pytestmark = pytest.mark.slow
+
+H100 = CostModelChoice(target="h100_sxm")
+_LARGEST = 5
+
+
+def console() -> Console:
+    return Console(file=StringIO(), width=80)
+
+
+def text_of(console: Console) -> str:
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_the_skeletons_of_the_largest_modules_are_one_screen(shared: Path) -> None:
+    files = sorted(
+        (shared / "corpus/benchmarks").glob("*.hlo"), key=lambda path: -path.stat().st_size
+    )
+    for path in files[:_LARGEST]:
+        module = read_module(str(path))
+        page = console()
+        found = find_skeleton(module, run_times(module, H100))
+        render_skeleton(found, page, depth=None, lines=40)
+        assert text_of(page).count("\n") <= 60, path.name
+
+
+@pytest.fixture(scope="module")
+def module() -> Module:
+    return parse_module(large_module(60_000))
+
+
+def test_an_instruction_of_a_large_module_is_shown_in_a_second(module: Module) -> None:
+    begin = time.process_time()
+    page, times = console(), run_times(module, H100)
+    details = ModuleDetails(module, times, alive_at_peak(module))
+    instruction = module.entry.root
+    render_neighborhood(find_neighborhood(instruction, 2), details, cycle_unit(times), page)
+    assert time.process_time() - begin < 1
+    assert f"%{instruction.name}" in text_of(page)
+
+
+def test_a_large_module_is_searched_in_a_second(module: Module) -> None:
+    begin = time.process_time()
+    page = console()
+    render_matches(find_matches(module, parse_selector("is-collective, bytes>1KiB")), page)
+    assert time.process_time() - begin < 1
+    assert "instruction" in text_of(page)
