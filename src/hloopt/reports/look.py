@@ -1,7 +1,9 @@
-"""The colours of what reports show, each with one meaning in terminals and in pages.
+"""The colours of what reports show.
 
-Green, yellow and red text is for verdicts: it fits, it is not known, it does not. Colour is never
-all that tells things apart: rows have words, pictures legends.
+An instruction has the colour of its work in all of them. Kinds of buffers have colours of their
+own, and so has what bounds an instruction: neither shares a table or picture with the work. Green,
+yellow and red text is for verdicts: it fits, it is not known, it does not. Colour is never all that
+tells things apart: rows have words, pictures legends.
 """
 
 from __future__ import annotations
@@ -36,15 +38,13 @@ MEMORY: Mapping[str, Look] = {
     "parameter": Look("cyan", "c7"),
     "output": Look("blue", "c8"),
     "constant": Look("magenta", "flight"),
-    "temporary": Look("yellow", "c1"),
+    "temporary": Look("", "c1"),
     "thread-local": Look("bright_blue", "other"),
 }
 """Buffers by their kind. None is green: that is the colour of what fits."""
 
-BOUND: Mapping[str, Look] = {"compute": Look("cyan", "c4"), "memory": Look("yellow", "c2")}
+BOUND: Mapping[str, Look] = {"compute": Look("cyan", "c4"), "memory": Look("blue", "c2")}
 """Instructions by what bounds their least time."""
 
-RUN = Look("cyan", "c1")
-"""Work on the main stream, beside it, and waiting."""
-BESIDE = Look("blue", "flight")
-WAIT = Look("red", "wait")
+WAITING = "red"
+"""The style of time that the main stream waits."""

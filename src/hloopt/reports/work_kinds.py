@@ -10,7 +10,7 @@ from hloopt.ir.opcode import ASYNC, COLLECTIVES, CONTRACTIONS, CONTROL_FLOW_CALL
 
 
 class WorkKind(StrEnum):
-    """The kinds of instructions."""
+    """The work of an instruction, as reports tell instructions apart by colour."""
 
     COLLECTIVE = "collective"
     PRODUCT = "product"
@@ -40,27 +40,24 @@ _TRANSFERS = frozenset(
 
 def work_kind(instruction: Instruction) -> WorkKind:
     """The kind of an instruction; that of the operation which asynchronous ones wrap, and of a
-    fusion that has a product inside it. O(instructions of the fusion)."""
+    fusion that has a product inside it or a fusion in it. O(instructions of the fusion)."""
     opcode = instruction.opcode
     if opcode in ASYNC:
         start = find_async_start(instruction)
         called = start.called if start is not None else ()
         return work_kind(called[0].root) if called else WorkKind.CONTROL_FLOW
     if opcode is Opcode.FUSION:
-        inside = instruction.called[0].instructions if instruction.called else ()
-        is_product = any(each.opcode in CONTRACTIONS for each in inside)
+        inside = (each for called in instruction.called for each in called.instructions)
+        is_product = any(work_kind(each) is WorkKind.PRODUCT for each in inside)
         return WorkKind.PRODUCT if is_product else WorkKind.COMPUTE
-    for kind, opcodes in _KINDS.items():
-        if opcode in opcodes:
-            return kind
-    return WorkKind.COMPUTE
+    return _KINDS.get(opcode, WorkKind.COMPUTE)
 
 
 _KINDS = {
-    WorkKind.COLLECTIVE: COLLECTIVES | _TRANSFERS,
-    WorkKind.PRODUCT: CONTRACTIONS,
-    WorkKind.CUSTOM_CALL: frozenset((Opcode.CUSTOM_CALL,)),
-    WorkKind.COPY: _COPIES,
-    WorkKind.CONTROL_FLOW: CONTROL_FLOW_CALLERS,
-    WorkKind.VALUE: _VALUES,
+    **dict.fromkeys(COLLECTIVES | _TRANSFERS, WorkKind.COLLECTIVE),
+    **dict.fromkeys(CONTRACTIONS, WorkKind.PRODUCT),
+    **dict.fromkeys(_COPIES, WorkKind.COPY),
+    **dict.fromkeys(CONTROL_FLOW_CALLERS, WorkKind.CONTROL_FLOW),
+    **dict.fromkeys(_VALUES, WorkKind.VALUE),
+    Opcode.CUSTOM_CALL: WorkKind.CUSTOM_CALL,
 }

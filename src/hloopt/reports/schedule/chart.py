@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hloopt.reports.console.units import CycleUnit, human_bytes
-from hloopt.reports.look import BESIDE, RUN, WAIT
+from hloopt.reports.look import WAITING, WORK
+from hloopt.reports.work_kinds import WorkKind, work_kind
 from hloopt.simulation import ComputationRun
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 _LABEL_WIDTH = 15
 _EIGHTHS = "▁▂▃▄▅▆▇█"
-WORK_STYLE, WAIT_STYLE, BESIDE_STYLE = RUN.style, WAIT.style, BESIDE.style
+_MAIN_STREAM = WORK[WorkKind.COMPUTE].style
 _Cell = tuple[str, str]
 Interval = tuple[float, float]
 
@@ -40,7 +42,8 @@ def schedule_chart(run: ComputationRun, usage: Sequence[int], unit: CycleUnit, w
         exposed = _shares(
             ((o.needed, o.finish) for o in own if o.exposed > 0), run.duration, columns
         )
-        _row(text, stream.name, map(_beside_cell, covered, exposed))
+        style = WORK[work_kind(own[0].start)].style
+        _row(text, stream.name, map(partial(_beside_cell, style), covered, exposed))
     _row(text, "memory", _memory_cells(run, usage, columns))
     middle, end = unit.text(run.duration / 2), unit.text(run.duration)
     scale = f"0{middle:>{columns // 2}}{end:>{columns - columns // 2 - 1}}"
@@ -54,13 +57,13 @@ def legend() -> Text:
 
     return Text.assemble(
         " " * (_LABEL_WIDTH + 1),
-        ("█", WORK_STYLE),
+        ("█", _MAIN_STREAM),
         " works  ",
-        ("▓", WORK_STYLE),
+        ("▓", _MAIN_STREAM),
         " waits at times  ",
-        ("░", WAIT_STYLE),
+        ("░", WAITING),
         " waits  ",
-        ("━ ╌", BESIDE_STYLE),
+        ("━ ╌", WORK[WorkKind.COLLECTIVE].style),
         " in flight, at times",
     )
 
@@ -99,13 +102,13 @@ def _merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 def _main_cell(busy: float, waiting: float) -> _Cell:
     if waiting >= 0.5:
-        return "░", WAIT_STYLE
-    return ("▓" if waiting >= 0.1 else "█" if busy > 0 else " "), WORK_STYLE
+        return "░", WAITING
+    return ("▓" if waiting >= 0.1 else "█" if busy > 0 else " "), _MAIN_STREAM
 
 
-def _beside_cell(covered: float, exposed: float) -> _Cell:
+def _beside_cell(style: str, covered: float, exposed: float) -> _Cell:
     sign = "━" if covered >= 0.5 else "╌" if covered > 0.02 else " "
-    return sign, WAIT_STYLE if exposed >= 0.5 * covered else BESIDE_STYLE
+    return sign, WAITING if exposed >= 0.5 * covered else style
 
 
 def _memory_cells(run: ComputationRun, usage: Sequence[int], columns: int) -> list[_Cell]:
