@@ -227,5 +227,5 @@ def test_a_text_that_is_too_long_is_not_read() -> None:
     run = PassRun("pipeline", "dce", "x" * (_LONGEST + 1), "")
     judged = _within_limits(run, "dce")
     assert judged.kind is Kind.UNKNOWN
-    assert judged.reason == "beyond the limits: a text of more than 64,000,000 bytes"
+    assert judged.reason == "beyond the limits: a text of more than 64,000,000 characters"
     assert _within_limits(run._replace(before="x"), "dce").reason != judged.reason

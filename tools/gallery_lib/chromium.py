@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -10,11 +11,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _SECONDS = 60
-"""Until a browser that is told to close is killed."""
+"""Until a browser that does not answer, or close, is killed."""
 
 
 def find_chromium() -> str | None:
@@ -34,7 +36,8 @@ class Tab:
         self.events: list[dict[str, Any]] = []
         """Events that the browser told on its own: `method` and `params`."""
 
-    def open_target(self) -> None:
+    def attach(self) -> None:
+        """Open a page and attach to it."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -59,6 +62,8 @@ class Tab:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._pending:
+            if not select([self._reader], [], [], _SECONDS)[0]:
+                raise TimeoutError(f"the browser says nothing for {_SECONDS} s")
             block = os.read(self._reader, 1 << 20)
             assert block, "the browser has ended"
             self._pending += block
@@ -150,8 +155,8 @@ def chromium(folder: Path) -> Iterator[Tab]:
     """A page in a browser of its own, whose files are in `folder`."""
     browser = find_chromium()
     assert browser is not None
-    to_browser, writer = os.pipe()
-    reader, from_browser = os.pipe()
+    to_browser, writer = _pipe()
+    reader, from_browser = _pipe()
 
     def give_pipes() -> None:
         os.dup2(to_browser, 3)
@@ -173,7 +178,7 @@ def chromium(folder: Path) -> Iterator[Tab]:
     os.close(from_browser)
     try:
         tab = Tab(reader, writer)
-        tab.open_target()
+        tab.attach()
         yield tab
         os.write(writer, b'{"id": 0, "method": "Browser.close"}\0')
         process.wait(timeout=_SECONDS)
@@ -182,3 +187,12 @@ def chromium(folder: Path) -> Iterator[Tab]:
         process.wait()
         os.close(writer)
         os.close(reader)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are not 3 and 4, which the browser's own get."""
+    ends = os.pipe()
+    high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 5) for end in ends)
+    for end in ends:
+        os.close(end)
+    return high[0], high[1]

@@ -121,7 +121,9 @@ def _judged(runs: list[PassRun]) -> Iterator[tuple[PassRun, str, Judged]]:
 
 def _within_limits(run: PassRun, passes: str) -> Judged:
     if max(len(run.before), len(run.after)) > _LONGEST:
-        return Judged(Kind.UNKNOWN, f"beyond the limits: a text of more than {_LONGEST:,} bytes")
+        return Judged(
+            Kind.UNKNOWN, f"beyond the limits: a text of more than {_LONGEST:,} characters"
+        )
     try:
         with Limits(_SECONDS, _MEGABYTES):
             return judge(run, passes)
