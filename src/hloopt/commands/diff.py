@@ -22,13 +22,14 @@ from hloopt.commands.shared.common import (
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 from hloopt.commands.shared.each_file import FileReport, Printer, many_files_options, map_outcomes
-from hloopt.commands.shared.pictures import check_overwriting, write_pictures
+from hloopt.commands.shared.pictures import check_outputs, write_pictures
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hloopt.cost_models import CostModelChoice
     from hloopt.dumps.pairs import Pair
+    from hloopt.ir import Module
     from hloopt.reports.module_comparison import ModuleComparison
     from hloopt.reports.schedule.run import Preset
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--html",
     metavar="FILE",
-    help="also write the page of `hloopt view` with what changed",
+    help="also write the page of `hloopt view` with what changed; -: nothing else",
     shell_complete=completion.files,
 )
 @memory_option
@@ -105,22 +106,24 @@ def command(before: str, after: str, cost_model: CostModelChoice, **options: Any
     if html is not None and any(both):
         raise click.UsageError("--html is for two files, not folders")
     if html is not None:
-        check_overwriting("--html", html, [before, after])
+        check_outputs({"--html": html}, [before, after])
     if all(both):
         exit_code = _compare_folders(before, after, job, options["jobs"])
     else:
-        found = job.compare(before, after)
-        if html is None or not _write_page(before, after, cost_model, html):
-            job.show(found)
-        exit_code = 0 if found.diff.is_identical else EXIT_FOUND
+        exit_code = _compare_files(before, after, job, html)
     return 0 if options["exit_zero"] and exit_code == EXIT_FOUND else exit_code
 
 
-def _write_page(before: str, after: str, cost_model: CostModelChoice, html: str) -> bool:
-    from hloopt.files import load
-    from hloopt.reports.view.findings import view_of
+def _compare_files(before: str, after: str, job: _Job, html: str | None) -> int:
+    from hloopt.files import is_stdout, read_module
 
-    return write_pictures({html: view_of(load(after), load(before), cost_model)})
+    modules = read_module(before), read_module(after)
+    found = job.compare(modules)
+    if html is None or not is_stdout(html):
+        job.show(found)
+    if html is not None:
+        write_pictures({html: job.page(modules[1], found)})
+    return 0 if found.diff.is_identical else EXIT_FOUND
 
 
 class _Job(NamedTuple):
@@ -136,13 +139,20 @@ class _Job(NamedTuple):
     text: bool
     side_by_side: bool
 
-    def compare(self, before: str, after: str) -> ModuleComparison:
-        """Compare two files. Raises HloError."""
-        from hloopt.files import read_module
+    def compare(self, modules: tuple[Module, Module]) -> ModuleComparison:
+        """Compare two modules. Raises HloError."""
         from hloopt.reports.module_comparison import compare_modules
 
-        modules = read_module(before), read_module(after)
         return compare_modules(modules, self.ignored, self.memory, self.cost_model, self.preset)
+
+    def page(self, after: Module, found: ModuleComparison) -> str:
+        """The page of the module after. Raises HloError for one that is invalid."""
+        from hloopt.reports.view.findings import view_of
+        from hloopt.verifier.well_formed import why_invalid
+
+        if (error := why_invalid(after)) is not None:
+            raise error
+        return view_of(after, found.diff, self.cost_model, self.preset)
 
     def show(self, found: ModuleComparison) -> None:
         """Print a comparison."""
@@ -170,9 +180,7 @@ def show_difference(before: str, after: str, output_format: str, color: str, *, 
         text=False,
         side_by_side=False,
     )
-    found = job.compare(before, after)
-    job.show(found)
-    return 0 if found.diff.is_identical else EXIT_FOUND
+    return _compare_files(before, after, job, None)
 
 
 # -- folders --------------------------------------------------------------------------------------
@@ -182,6 +190,7 @@ def _compare_folders(before: str, after: str, job: _Job, jobs: int) -> int:
     """Report on the pairs that differ, and on files without a partner."""
     from hloopt.diagnostics import counted
     from hloopt.dumps.pairs import pairs_of
+    from hloopt.files import read_module
 
     pairs = {pair.label: pair for pair in pairs_of(before, after)}
     same: list[str] = []
@@ -192,7 +201,7 @@ def _compare_folders(before: str, after: str, job: _Job, jobs: int) -> int:
             return _one_sided(pair)
         if _have_equal_bytes(pair.before, pair.after):
             return FileReport(None, None)
-        found = job.compare(pair.before, pair.after)
+        found = job.compare((read_module(pair.before), read_module(pair.after)))
         if found.diff.is_identical:
             return FileReport(None, None)
         return FileReport(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.reports.html.pages import Page
 
 from hloopt.cli import main
 
@@ -38,6 +43,57 @@ def test_a_page_goes_where_it_is_asked_for(path: Path, capsys: Capture) -> None:
     assert err == ""
 
 
+def test_what_comes_from_stdin_goes_to_stdout(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MODULE.encode())))
+    assert main(["view", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_the_page_of_a_difference_stands_beside_the_module_after(
+    path: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    after = tmp_path / "after.hlo"
+    after.write_text(MODULE.replace("sine", "cosine"))
+    assert main(["view", str(path), str(after)]) == 0
+    assert capsys.readouterr().err == f"wrote {after}.changes.html\n"
+
+
+def test_the_page_of_a_difference_has_what_is_compared(
+    path: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.html"
+    after = MODULE.replace("net/sin", "net/other")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(after.encode())))
+    assert main(["diff", str(path), "-", "--html", str(page)]) == 1
+    assert "op_name" in capsys.readouterr().out
+    assert _changes(page)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(after.encode())))
+    assert main(["diff", str(path), "-", "--html", str(page), "--ignore", "metadata"]) == 0
+    assert _changes(page) == []
+
+
+def _changes(page: Path) -> list[Any]:
+    parsed = Page(page.read_text(encoding="utf-8"))
+    ids = [attributes.get("id", "") for attributes in parsed.all("script")]
+    found = json.loads(gzip.decompress(base64.b64decode(parsed.scripts[ids.index("changesData")])))
+    assert isinstance(found, list)
+    return found
+
+
+def test_invalid_modules_are_compared_before_the_page_is_refused(
+    path: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    after, page = tmp_path / "after.hlo", tmp_path / "page.html"
+    after.write_text(MODULE.replace("ROOT r = f32[8]", "ROOT r = f32[9]"))
+    assert main(["diff", str(path), str(after), "--html", str(page)]) == 2
+    out, err = capsys.readouterr()
+    assert "f32[9]" in out
+    assert "error[HLO3" in err
+    assert not page.exists()
+
+
 def test_two_modules_are_one_page(path: Path, tmp_path: Path) -> None:
     after, page = tmp_path / "after.hlo", tmp_path / "page.html"
     after.write_text(MODULE.replace("sine", "cosine"))
@@ -62,8 +118,11 @@ def test_exports_need_no_page(path: Path, tmp_path: Path) -> None:
     [
         (["{path}", "-o", "{path}"], "-o would overwrite the input {path}"),
         (["{path}", "--dot", "{path}"], "--dot would overwrite the input {path}"),
-        (["{path}", "--dot", "x", "--perfetto", "x"], "each output needs a file of its own"),
-        (["{path}", "--perfetto", "x"], "no times without a target"),
+        (["x.hlo", "{path}", "--dot", "{path}"], "--dot would overwrite the input {path}"),
+        (["{path}", "--dot", "x", "--perfetto", "x"], "--dot and --perfetto cannot both be"),
+        (["{path}", "--dot", "x", "-o", "./x"], "-o cannot both be written to"),
+        (["{path}", "--dot", "/dev/stdout", "-o", "-"], "-o cannot both be written to -"),
+        (["{path}", "--perfetto", "x"], "error[HLO014]: a timeline needs a target"),
         (["-", "-"], "only one of two modules can come from standard input"),
     ],
 )

@@ -7,6 +7,9 @@ import re
 
 from hloopt.reports.graphs.dot import module_to_dot, quoted
 from hloopt.reports.graphs.model_explorer import module_to_model_explorer
+from hloopt.reports.html.palette import LIGHT
+from hloopt.reports.look import WORK
+from hloopt.reports.work_kinds import WorkKind
 from hloopt.text import parse_module
 
 MODULE = """HloModule m
@@ -15,12 +18,12 @@ f {
   ROOT n = f32[8] negate(x)
 }
 ENTRY e {
-  a = f32[8] parameter(0)
+  a = f32[8] parameter(0), sharding={replicated}
   b = f32[8] parameter(1)
   d = f32[8] add(a, b),
     metadata={op_name="jit(step)/net/a/b->c(x/y)/add" source_file="m.py" source_line=4}
   g = f32[8] fusion(d), kind=kLoop, calls=f, control-predecessors={b}
-  ROOT r = f32[8] multiply(g, a)
+  ROOT r = f32[8] multiply(g, a), metadata={op_name="jit(step)/transpose(jvp(net))/b/mul"}
 }
 """
 
@@ -46,6 +49,23 @@ def test_dot_has_all_instructions_and_arrows() -> None:
     assert text.count("subgraph cluster_") == 2
 
 
+def test_boxes_of_dot_have_the_colour_of_their_work() -> None:
+    text = module_to_dot(parse_module(MODULE))
+    styles = dict(re.findall(r'\[label="%(\w+).*?style="([\w,]+)"', text))
+    assert {name for name, style in styles.items() if style == "filled,bold"} == {"n", "r"}
+    fills = dict(re.findall(r'\[label="%(\w+).*?fillcolor="(#\w+)"', text))
+    assert fills["a"] == LIGHT[WORK[WorkKind.VALUE].fill]
+    assert fills["d"] == LIGHT[WORK[WorkKind.COMPUTE].fill]
+
+
+def test_long_names_are_cut_and_control_characters_shown() -> None:
+    module = parse_module(MODULE.replace("d =", f"{'d' * 300} =").replace("(d)", f"({'d' * 300})"))
+    module.name = "m\x1b[31m"
+    text = module_to_dot(module)
+    assert "d" * 81 not in text
+    assert "\x1b" not in text
+
+
 def test_texts_of_dot_are_no_escapes() -> None:
     assert quoted('we"ird\\N') == r'"we\"ird\\N"'
 
@@ -60,7 +80,12 @@ def test_model_explorer_has_a_graph_for_each_computation() -> None:
     assert [edge["sourceNodeId"] for edge in nodes["d"]["incomingEdges"]] == ["a", "b"]
     assert [edge["targetNodeInputId"] for edge in nodes["d"]["incomingEdges"]] == ["0", "1"]
     assert nodes["g"]["subgraphIds"] == ["f"]
+    edges = [(e["sourceNodeId"], e["targetNodeInputId"]) for e in nodes["g"]["incomingEdges"]]
+    assert edges == [("d", "0"), ("b", "control 0")]
+    assert nodes["r"]["namespace"] == "net, backward/b"
+    assert {"key": "sharding", "value": "{replicated}"} in nodes["a"]["attrs"]
     attributes = {each["key"]: each["value"] for each in nodes["d"]["attrs"]}
+    assert "metadata" not in attributes
     assert attributes["source"] == "m.py:4"
     assert attributes["bytes"] == "32"
     for graph in found["graphs"]:

@@ -8,23 +8,32 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
-from tests.reports.html.pages import Page
+from tests.reports.html.pages import Page, column_texts
 from tests.reports.scheduled_modules import nested
 
+from hloopt.analysis.stage import Stage
 from hloopt.cost_models import CostModelChoice
+from hloopt.reports.diff.comparison import diff_modules
+from hloopt.reports.memory.model import memory_report
+from hloopt.reports.schedule.run import Preset
+from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.view.findings import view_of
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 
 H100 = CostModelChoice(target="h100_sxm")
 
 
 def view(text: str, before: str | None = None, choice: CostModelChoice = H100) -> Page:
     module = parse_module(text)
-    return Page(view_of(module, None if before is None else parse_module(before), choice))
+    diff = None if before is None else diff_modules(parse_module(before), module)
+    was = print_module(module)
+    page = Page(view_of(module, diff, choice))
+    assert print_module(module) == was
+    return page
 
 
 def block(page: Page, name: str) -> str:
@@ -43,7 +52,7 @@ def test_a_page_is_whole_and_loads_nothing() -> None:
     assert not re.search(
         r"https?:(?!//www\.w3\.org/2000/svg)|url\((?!#)|@import|fetch\(", page.html
     )
-    assert columns(page)["name"] == "nested"
+    assert "call" in column_texts(columns(page)["instructions"]["opcode"])
     for name in ("schedulePage", "memoryPage", "costPage"):
         assert Page(block(page, name)).loads == []
     assert "dagre" in block(page, "layoutLibrary")
@@ -59,9 +68,45 @@ def test_scripts_find_what_they_ask_for() -> None:
 def test_without_times_a_view_says_what_to_give() -> None:
     page = view(nested(), choice=CostModelChoice())
     assert set(page.data["missing"]) == {"schedule", "cost"}
-    words = "no times without a target; give --target NAME: `hloopt targets` lists them"
-    assert page.text_of("p").count(words) == 2
-    assert columns(page)["microseconds"] is None
+    words = "\n".join(page.text_of("p"))
+    assert "a timeline needs a target: --target NAME, or a file *.yaml: " in words
+    assert "the cost by flops per byte needs a target: --target NAME" in words
+    assert columns(page)["times"] is None
+
+
+def test_instructions_have_times_and_what_is_alive() -> None:
+    found = columns(view(nested()))
+    assert any(found["times"]["cycles"])
+    names = column_texts(found["instructions"]["name"])
+    alive = {names[place] for place in found["alive"]}
+    module = parse_module(nested())
+    assert alive == {b.name.partition("{")[0] for b in memory_report(module).live_at_peak}
+
+
+def test_a_module_without_a_schedule_stays_as_it_is() -> None:
+    text = nested().replace(", is_scheduled=true", "")
+    page = view(text)
+    assert ["scheduled", "no"] in page.data["facts"]
+    assert columns(page)["isScheduled"] is False
+    assert columns(page)["alive"] is None
+    assert "schedulePage" in page.ids
+
+
+def test_a_module_that_is_not_partitioned_says_so() -> None:
+    text = nested().replace("sine(x)", "sine(x), sharding={devices=[4]<=[4]}")
+    notices = cost_notices(Stage.of(parse_module(text)))
+    assert notices
+    for notice in notices:
+        assert notice in view(text).text_of("p")
+
+
+def test_the_streams_are_those_of_the_preset() -> None:
+    module = parse_module(nested())
+    pages = {
+        preset: block(Page(view_of(module, None, H100, preset)), "schedulePage")
+        for preset in get_args(Preset)
+    }
+    assert len(set(pages.values())) == 2
 
 
 def test_changes_are_listed_and_marked() -> None:

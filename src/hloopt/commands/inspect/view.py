@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import HloCommand, check_pair, status_line
-from hloopt.commands.shared.cost_model_options import cost_model_options
-from hloopt.commands.shared.pictures import check_overwriting, write_pictures
+from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.pictures import check_outputs, write_pictures
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
     from hloopt.ir import Module
+    from hloopt.reports.schedule.run import Preset
 
 
 @click.command(cls=HloCommand)
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     "-o",
     "html",
     metavar="FILE.html",
-    help="where to write the page; default, if nothing else is written: FILE with .html behind",
+    help="where to write the page; default, if nothing else is written: FILE.html, or "
+    "AFTER.changes.html",
     shell_complete=completion.files,
 )
 @click.option(
@@ -46,8 +48,13 @@ if TYPE_CHECKING:
     shell_complete=completion.files,
 )
 @cost_model_options
+@preset_option
 def command(
-    file: str, after: str | None, cost_model: CostModelChoice, **outputs: str | None
+    file: str,
+    after: str | None,
+    cost_model: CostModelChoice,
+    preset: Preset | None,
+    **outputs: str | None,
 ) -> int:
     """Write a module as one page: graph, text, timeline, memory, cost and call graph, linked.
 
@@ -67,38 +74,59 @@ def command(
     if after is not None:
         check_pair(file, after)
     if not any(outputs.values()):
-        outputs["html"] = STANDARD_STREAM if shown == STANDARD_STREAM else f"{shown}.html"
+        suffix = ".html" if after is None else ".changes.html"
+        outputs["html"] = STANDARD_STREAM if shown == STANDARD_STREAM else shown + suffix
     wanted = {name: path for name, path in outputs.items() if path is not None}
-    for name, path in wanted.items():
-        option = "-o" if name == "html" else f"--{name.replace('_', '-')}"
-        check_overwriting(option, path, [file, shown])
-    if len(set(wanted.values())) < len(wanted):
-        raise click.UsageError("each output needs a file of its own")
-    module = load(shown)
-    before = None if after is None else load(file)
-    texts = {path: _write(name, module, before, cost_model) for name, path in wanted.items()}
-    write_pictures(texts)
+    check_outputs({_option(name): path for name, path in wanted.items()}, [file, shown])
+    job = _Job(load(shown), None if after is None else load(file), cost_model, preset)
+    write_pictures({path: job.write(name) for name, path in wanted.items()})
     return 0
 
 
-def _write(name: str, module: Module, before: Module | None, cost_model: CostModelChoice) -> str:
-    """The text of an output."""
-    import json
+def _option(name: str) -> str:
+    return "-o" if name == "html" else f"--{name.replace('_', '-')}"
 
-    if name == "html":
+
+class _Job(NamedTuple):
+    """The module to show, and how."""
+
+    module: Module
+    before: Module | None
+    cost_model: CostModelChoice
+    preset: Preset | None
+
+    def write(self, name: str) -> str:
+        """The text of an output."""
+        import json
+
+        if name == "html":
+            return self._page()
+        if name == "dot":
+            from hloopt.reports.graphs.dot import module_to_dot
+
+            return module_to_dot(self.module)
+        if name == "model_explorer":
+            from hloopt.reports.graphs.model_explorer import module_to_model_explorer
+
+            return json.dumps(module_to_model_explorer(self.module), ensure_ascii=False) + "\n"
+        from hloopt.reports.schedule.trace import schedule_trace
+        from hloopt.reports.view.findings import find_timeline
+
+        return json.dumps(schedule_trace(*find_timeline(self.module, self.cost_model, self.preset)))
+
+    def _page(self) -> str:
+        from hloopt.reports.diff.comparison import diff_modules
         from hloopt.reports.view.findings import view_of
 
         with status_line() as update:
-            return view_of(module, before, cost_model, begin=lambda part: update("", part))
-    if name == "dot":
-        from hloopt.reports.graphs.dot import module_to_dot
-
-        return module_to_dot(module)
-    if name == "model_explorer":
-        from hloopt.reports.graphs.model_explorer import module_to_model_explorer
-
-        return json.dumps(module_to_model_explorer(module), ensure_ascii=False) + "\n"
-    from hloopt.reports.schedule.trace import schedule_trace
-    from hloopt.reports.view.findings import find_timeline
-
-    return json.dumps(schedule_trace(*find_timeline(module, cost_model)))
+            diff = None
+            if self.before is not None:
+                update("", "comparison")
+                diff = diff_modules(self.before, self.module)
+            return view_of(
+                self.module,
+                diff,
+                self.cost_model,
+                self.preset,
+                begin=lambda part: update("", part),
+            )

@@ -298,8 +298,10 @@ def _shown(paths: Sequence[str], update: Callable[[str, str], None]) -> Iterator
 
 @contextmanager
 def status_line() -> Iterator[Callable[[str, str], None]]:
-    """A line on stderr that says what is at work, on a terminal: `update(words, name)`, of a name
-    that is too long its end."""
+    """A line on stderr that says what is at work, if that is a terminal.
+
+    `update(words, name)` changes it; a name that is too long loses its beginning.
+    """
     if not sys.stderr.isatty():
         yield lambda _, __: None
         return

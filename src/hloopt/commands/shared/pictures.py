@@ -13,22 +13,27 @@ from hloopt.commands.shared.common import say
 
 def check_pictures(options: Mapping[str, Any], paths: Sequence[str]) -> None:
     """`--html` and `--trace` are for one file, and for an output each. Raises UsageError."""
-    given = {name: options[name] for name in ("html", "trace") if options.get(name) is not None}
-    for name in given:
+    given = {
+        f"--{name}": options[name] for name in ("html", "trace") if options.get(name) is not None
+    }
+    for option in given:
         if len(paths) > 1:
-            raise click.UsageError(f"--{name} is for one file, not {len(paths)}")
-        check_overwriting(f"--{name}", given[name], paths)
-    if len({_place(path) for path in given.values()}) < len(given):
-        raise click.UsageError(f"--html and --trace cannot both be written to {options['html']}")
+            raise click.UsageError(f"{option} is for one file, not {len(paths)}")
+    check_outputs(given, paths)
 
 
-def check_overwriting(option: str, output: str, paths: Sequence[str]) -> None:
-    """An output must not take the place of an input. Raises UsageError."""
+def check_outputs(outputs: Mapping[str, str], inputs: Sequence[str]) -> None:
+    """Each option writes to a place of its own, and none over an input. Raises UsageError."""
     from hloopt.files import STANDARD_STREAM
 
-    inputs = {os.path.realpath(path) for path in paths}
-    if output != STANDARD_STREAM and os.path.realpath(output) in inputs:
-        raise click.UsageError(f"{option} would overwrite the input {output}")
+    read = {os.path.realpath(path) for path in inputs}
+    taken: dict[str, str] = {}
+    for option, output in outputs.items():
+        if output != STANDARD_STREAM and os.path.realpath(output) in read:
+            raise click.UsageError(f"{option} would overwrite the input {output}")
+        other = taken.setdefault(_place(output), option)
+        if other != option:
+            raise click.UsageError(f"{other} and {option} cannot both be written to {output}")
 
 
 def _place(path: str) -> str:

@@ -25,7 +25,7 @@ def module_to_dot(module: Module) -> str:
     roots of what they call.
     """
     numbers = {each: number for number, each in enumerate(module.instructions())}
-    lines = [f"digraph {quoted(module.name)} {{", "  compound=true", "  node [shape=box]"]
+    lines = [f"digraph {quoted(printable(module.name))} {{", "  node [shape=box]"]
     for frame, computation in enumerate(module.computations.values()):
         lines += _frame(frame, computation, numbers)
     for instruction, number in numbers.items():

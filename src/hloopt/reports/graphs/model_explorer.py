@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from hloopt.analysis.source_lines import SourceLines
 from hloopt.diagnostics import printable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -20,31 +20,30 @@ def module_to_model_explorer(module: Module) -> dict[str, Any]:
     Scopes of op_names are namespaces, so that the viewer folds them; what an instruction calls is
     a subgraph that it opens. O(instructions + operands).
     """
-    lines = SourceLines(module)
     others = (each for each in module.computations.values() if not each.is_entry)
     return {
         "label": printable(module.name),
-        "graphs": [_graph(each, lines) for each in (module.entry, *others)],
+        "graphs": [_graph(each) for each in (module.entry, *others)],
     }
 
 
-def _graph(computation: Computation, lines: SourceLines) -> dict[str, Any]:
+def _graph(computation: Computation) -> dict[str, Any]:
     return {
         "id": printable(computation.name),
-        "nodes": [_node(each, lines) for each in computation.instructions],
+        "nodes": [_node(each) for each in computation.instructions],
     }
 
 
-def _node(instruction: Instruction, lines: SourceLines) -> dict[str, Any]:
+def _node(instruction: Instruction) -> dict[str, Any]:
     op_name = op_name_of(instruction)
-    parts = [printable(part).replace("/", "|") for part in scope_of(op_name).parts]
+    parts = [printable(part).replace("/", "|") for part in scope_of(op_name).labels]
     shape = printable(instruction.shape.text)
     attributes = {
         "name": f"%{instruction.name}",
         "shape": shape,
         "bytes": str(values.size(instruction.shape)[0]),
         "op_name": op_name,
-        "source": lines.of(instruction).label,
+        "source": next(iter(values.source(instruction)), ""),
         **instruction.attributes,
     }
     return {
@@ -61,9 +60,17 @@ def _node(instruction: Instruction, lines: SourceLines) -> dict[str, Any]:
             {
                 "sourceNodeId": printable(operand.name),
                 "sourceNodeOutputId": "0",
-                "targetNodeInputId": str(number),
+                "targetNodeInputId": number,
             }
-            for number, operand in enumerate(instruction.operands)
+            for number, operand in _edges(instruction)
         ],
         "outputsMetadata": [{"id": "0", "attrs": [{"key": "shape", "value": shape}]}],
     }
+
+
+def _edges(instruction: Instruction) -> Iterator[tuple[str, Instruction]]:
+    """The operands by number, then the control predecessors."""
+    for number, operand in enumerate(instruction.operands):
+        yield str(number), operand
+    for number, predecessor in enumerate(instruction.control_predecessors):
+        yield f"control {number}", predecessor

@@ -42,7 +42,8 @@ def html_page(
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{as_html(title)}</title>\n",
             f"<style>\n{palette_css()}{styles}{style}</style></head><body>\n",
-            f'<h1>{as_html(title)}</h1>\n{banners}{body}<div id="tip" role="status"></div>\n',
+            f"<h1>{as_html(middle(title, _LONGEST_TITLE))}</h1>\n{banners}{body}",
+            '<div id="tip" role="status"></div>\n',
             f'<script type="application/json" id="data">{as_json(data)}</script>\n',
             *(
                 f'<script type="text/plain" id="{name}">{_packed(text)}</script>\n'
@@ -51,6 +52,9 @@ def html_page(
             f"<script>\n{scripts}</script></body></html>\n",
         )
     )
+
+
+_LONGEST_TITLE = 120
 
 
 def _texts(parts: Iterable[str], kind: str) -> Iterator[str]:

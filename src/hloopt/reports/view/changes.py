@@ -18,7 +18,8 @@ class ChangeLine(NamedTuple):
 
 
 def change_lines(diff: ModuleDiff) -> Iterator[ChangeLine]:
-    """The differences of each computation, below a line for it. O(changes)."""
+    """The differences of each computation, below a line for it; of what changed the text before
+    and the text after. O(changes)."""
     for computation in diff.computations:
         yield ChangeLine(" ", "", _head(computation))
         for line in computation.removed:
@@ -27,6 +28,7 @@ def change_lines(diff: ModuleDiff) -> Iterator[ChangeLine]:
             yield ChangeLine("+", line.name, line.text)
         for change in computation.changed:
             what = f"{change.kind.value}: {', '.join(change.what)}"
+            yield ChangeLine("-", change.before.name, change.before.text)
             yield ChangeLine("~", change.after.name, f"{change.after.text}   ({what})")
         for name in computation.moved:
             yield ChangeLine("~", name, f"%{name}   (moved)")

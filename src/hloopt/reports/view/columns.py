@@ -9,18 +9,21 @@ from typing import Any
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.cost import CostAnalysis
 from hloopt.analysis.cost.runs import Runs, count_runs
-from hloopt.analysis.latency.model import LatencyModel
-from hloopt.analysis.source_lines import SourceLines
+from hloopt.analysis.latency.model import LatencyModel, Origin
 from hloopt.diagnostics import printable
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.query import values
+from hloopt.reports.console.units import CycleUnit
 from hloopt.reports.html.columns import TextColumn
 from hloopt.reports.scopes import scope_of
 from hloopt.reports.work_kinds import work_kind
+from hloopt.text.instruction_printer import InstructionPrinter
 from hloopt.text.module_printer import instruction_line
+from hloopt.text.print_options import PrintOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Extras:
     """Facts about instructions that not every module has."""
 
     times: LatencyModel | None = None
+    unit: CycleUnit | None = None
+    """The unit of the times."""
     alive: frozenset[str] | None = None
     """The names of what is alive at the peak; None where that is not known."""
     changes: Mapping[str, str] = field(default_factory=dict)
@@ -46,10 +51,8 @@ def module_columns(module: Module, extras: Extras) -> dict[str, Any]:
     places = {instruction: place for place, instruction in enumerate(instructions)}
     scopes = _Scopes()
     op_names = TextColumn.of(map(op_name_of, instructions))
-    lines = SourceLines(module)
     runs = count_runs(module, CostAnalysis(module))
     return {
-        "name": module.name,
         "isScheduled": module.is_scheduled,
         "computations": {
             "name": TextColumn.of(c.name for c in computations).packed(),
@@ -63,27 +66,31 @@ def module_columns(module: Module, extras: Extras) -> dict[str, Any]:
             "kind": TextColumn.of(work_kind(each).value for each in instructions).packed(),
             "shape": TextColumn.of(each.shape.text for each in instructions).packed(),
             "op_name": op_names.packed(),
-            "source": TextColumn.of(lines.of(each).label for each in instructions).packed(),
+            "source": TextColumn.of(map(_source, instructions)).packed(),
             "bytes": [values.size(each.shape)[0] for each in instructions],
             "degree": [len(each.operands) for each in instructions],
             "operand": [p - places[o] for p, i in enumerate(instructions) for o in i.operands],
         },
-        "microseconds": _times(instructions, extras.times),
+        "times": _times(instructions, extras),
         "scopeOf": [scopes.number(text) for text in op_names.numbers],
         "scopes": {"parent": scopes.parents, "name": TextColumn.of(scopes.names).packed()},
         "calls": [n for i in instructions for c in i.called for n in (places[i], numbers[c])],
-        "roots": [places[computation.root] for computation in computations],
         "alive": _alive(instructions, extras),
         "changes": _changes(instructions, extras.changes),
     }
 
 
 def module_lines(module: Module) -> Iterator[str]:
-    """The text of each instruction in a line, in the order of `module_columns`."""
+    """The text of each instruction in a line with `%` before names, in the order of
+    `module_columns`."""
+    printer = InstructionPrinter(PrintOptions.keep())
     for computation in _callers_first(module):
         for instruction in computation.instructions:
             root = "ROOT " if instruction.is_root else ""
-            yield printable(f"{root}{instruction_line(instruction)}")
+            text = instruction_line(instruction)
+            if not text.startswith("%"):  # names without it cannot be told from other words
+                text = " ".join(map(str.strip, printer.instruction(instruction).splitlines()))
+            yield printable(root + text)
 
 
 def _callers_first(module: Module) -> list[Computation]:
@@ -103,12 +110,28 @@ def _times_run(runs: Runs | None) -> int | None:
     return runs.times if runs is not None and runs.is_known else None
 
 
-def _times(instructions: list[Instruction], times: LatencyModel | None) -> list[float] | None:
-    """Microseconds of one run each; None without a model of time."""
-    if times is None:
+def _source(instruction: Instruction) -> str:
+    """Its own source line, `model.py:12`; nothing where its metadata names none."""
+    return next(iter(values.source(instruction)), "")
+
+
+def _times(instructions: list[Instruction], extras: Extras) -> dict[str, Any] | None:
+    """The time of one run each, nothing where what is called takes it; None without a model."""
+    if extras.times is None or extras.unit is None:
         return None
-    per_microsecond = times.cycles_per_microsecond
-    return [round(times.node_time(i).cycles / per_microsecond, 3) for i in instructions]
+    found = [
+        None if i.opcode in CONTROL_FLOW_CALLERS else extras.times.node_time(i)
+        for i in instructions
+    ]
+    return {
+        "secondsPerCycle": extras.unit.seconds,
+        "cycles": [None if time is None else round(time.cycles, 6) for time in found],
+        "guessed": [
+            place
+            for place, time in enumerate(found)
+            if time is not None and time.origin is Origin.GUESS
+        ],
+    }
 
 
 def _alive(instructions: list[Instruction], extras: Extras) -> list[int] | None:
@@ -136,11 +159,9 @@ class _Scopes:
 
     def number(self, op_name: str) -> int:
         """The innermost scope of an op_name."""
-        scope = scope_of(op_name)
         number = 0
-        for level, part in enumerate(scope.parts):
-            text = f"{part}, backward" if scope.is_backward and not level else part
-            number = self._child(number, text)
+        for label in scope_of(op_name).labels:
+            number = self._child(number, label)
         return number
 
     def _child(self, parent: int, name: str) -> int:

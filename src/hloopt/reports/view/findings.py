@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hloopt.analysis.stage import Stage
-from hloopt.cost_models import CostModelChoice
+from hloopt.cost_models import CostModelChoice, needs_target
 from hloopt.diagnostics import HloError
+from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
+from hloopt.reports.schedule.run import Preset, ScheduleSettings, cycle_unit, run_times
 from hloopt.reports.stage_notices import cost_notices
 from hloopt.reports.view.changes import changes_by_name
 from hloopt.reports.view.columns import Extras
@@ -16,53 +19,106 @@ from hloopt.reports.view.page import Reports, view_page
 from hloopt.targets import Target, load_target
 
 if TYPE_CHECKING:
+    from hloopt.reports.diff.findings import ModuleDiff
     from hloopt.reports.schedule.findings import ScheduleFindings
     from hloopt.reports.schedule.timeline import Timeline
 
-_NEEDS_TIMES = "no times without a target"
-_TARGETS = "give --target NAME: `hloopt targets` lists them"
+Begin = Callable[[str], None]
+"""Told which part of a page is at work."""
 
 
 def view_of(
     module: Module,
-    before: Module | None,
+    diff: ModuleDiff | None,
     cost_model: CostModelChoice,
+    preset: Preset | None = None,
     *,
-    begin: Callable[[str], None] = lambda _: None,
+    begin: Begin = lambda _: None,
 ) -> str:
-    """The page of a module; `before` is what it is compared with.
+    """The page of a module, with `diff`, the difference to one before, if there is one.
 
-    `begin` is told which part is at work. Raises HloError for a cost model that is none.
+    The module stays as it is. Near-linear. Raises HloError for a bad target or file of the model
+    of time.
     """
     target = None if cost_model.target is None else load_target(cost_model.target)
-    diff = None
-    if before is not None:
-        from hloopt.reports.diff.comparison import NAMES, diff_modules
-
-        begin("comparison")
-        diff = diff_modules(before, module, NAMES)
-    pages: dict[str, str] = {}
-    missing: dict[str, str] = {}
+    found = _Findings(module, target, cost_model, preset)
     for name, make in (
-        ("schedule", lambda: _schedule(module, cost_model)),
-        ("memory", lambda: _memory(module, target)),
-        ("cost", lambda: _cost(module, target, cost_model)),
+        ("schedule", found.schedule),
+        ("memory", found.memory),
+        ("cost", found.cost),
     ):
         begin(name)
-        _add(name, make, pages, missing)
+        try:
+            found.pages[name] = make()
+        except HloError as error:
+            found.missing[name] = ": ".join(filter(None, (error.message, error.help)))
     begin("page")
-    changes = {} if diff is None else changes_by_name(diff)
-    reports = Reports(pages, missing, _facts(module), cost_notices(Stage.of(module)), diff)
-    return view_page(module, _extras(module, cost_model, changes), reports)
+    extras = found.extras({} if diff is None else changes_by_name(diff))
+    notices = cost_notices(Stage.of(module))
+    reports = Reports(found.pages, found.missing, _facts(module), notices, diff)
+    return view_page(module, extras, reports)
 
 
-def _add(
-    name: str, make: Callable[[], str], pages: dict[str, str], missing: dict[str, str]
-) -> None:
-    try:
-        pages[name] = make()
-    except HloError as error:
-        missing[name] = f"{error.message}; {error.help}" if error.help else error.message
+def find_timeline(
+    module: Module, cost_model: CostModelChoice, preset: Preset | None = None
+) -> tuple[ScheduleFindings, Timeline]:
+    """A run of a module by its schedule; one without a schedule is given one on a copy.
+
+    Raises HloError where `cost_model` names neither a model of time nor a target.
+    """
+    if not cost_model.is_choice:
+        raise needs_target("a timeline")
+    from hloopt.reports.schedule.findings import ScheduleFindings
+    from hloopt.reports.schedule.timeline import Timeline
+
+    if not module.is_scheduled:
+        module, _ = clone_module(module)
+    found = ScheduleFindings.of(module, ScheduleSettings(cost_model=cost_model, preset=preset))
+    return found, Timeline.of(found)
+
+
+@dataclass(slots=True)
+class _Findings:
+    """The reports on a module, as far as they can be made."""
+
+    module: Module
+    target: Target | None
+    cost_model: CostModelChoice
+    preset: Preset | None
+    pages: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    alive: frozenset[str] | None = None
+    """The names of what is alive at the peak of a module with a schedule."""
+
+    def schedule(self) -> str:
+        from hloopt.reports.schedule.page import schedule_page
+
+        return schedule_page(*find_timeline(self.module, self.cost_model, self.preset))
+
+    def memory(self) -> str:
+        from hloopt.reports.memory.model import MemoryFindings
+        from hloopt.reports.memory.page import memory_page
+
+        found = MemoryFindings.of(self.module, self.target)
+        if self.module.is_scheduled:
+            self.alive = found.analysis.alive_at_peak()
+        return memory_page(found.model)
+
+    def cost(self) -> str:
+        if self.target is None:
+            raise needs_target("the cost by flops per byte")
+        from hloopt.reports.cost.findings import analyze_cost
+        from hloopt.reports.cost.measured import MeasuredTimes
+        from hloopt.reports.cost.page import cost_page
+
+        times = MeasuredTimes.of(self.module, self.cost_model)
+        return cost_page(analyze_cost(self.module, self.target, times))
+
+    def extras(self, changes: dict[str, str]) -> Extras:
+        if not self.cost_model.is_choice:
+            return Extras(alive=self.alive, changes=changes)
+        times = run_times(self.module, self.cost_model)
+        return Extras(times, cycle_unit(times), self.alive, changes)
 
 
 def _facts(module: Module) -> list[tuple[str, str]]:
@@ -73,52 +129,3 @@ def _facts(module: Module) -> list[tuple[str, str]]:
         ("partitions", f"{module.num_partitions:,}"),
         ("scheduled", "yes" if module.is_scheduled else "no"),
     ]
-
-
-def _extras(module: Module, cost_model: CostModelChoice, changes: dict[str, str]) -> Extras:
-    alive = times = None
-    if module.is_scheduled:
-        from hloopt.reports.memory.model import memory_report
-
-        buffers = memory_report(module).live_at_peak
-        alive = frozenset(buffer.name.partition("{")[0] for buffer in buffers)
-    if cost_model.is_choice:
-        from hloopt.reports.schedule.run import run_times
-
-        times = run_times(module, cost_model)
-    return Extras(times, alive, changes)
-
-
-def find_timeline(module: Module, cost_model: CostModelChoice) -> tuple[ScheduleFindings, Timeline]:
-    """A run of the module by its schedule. Raises HloError without a model of time."""
-    if not cost_model.is_choice:
-        raise HloError(_NEEDS_TIMES, help=_TARGETS)
-    from hloopt.reports.schedule.findings import ScheduleFindings
-    from hloopt.reports.schedule.run import ScheduleSettings
-    from hloopt.reports.schedule.timeline import Timeline
-
-    found = ScheduleFindings.of(module, ScheduleSettings(cost_model=cost_model))
-    return found, Timeline.of(found)
-
-
-def _schedule(module: Module, cost_model: CostModelChoice) -> str:
-    from hloopt.reports.schedule.page import schedule_page
-
-    return schedule_page(*find_timeline(module, cost_model))
-
-
-def _memory(module: Module, target: Target | None) -> str:
-    from hloopt.reports.memory.model import MemoryFindings
-    from hloopt.reports.memory.page import memory_page
-
-    return memory_page(MemoryFindings.of(module, target).model)
-
-
-def _cost(module: Module, target: Target | None, cost_model: CostModelChoice) -> str:
-    if target is None:
-        raise HloError(_NEEDS_TIMES, help=_TARGETS)
-    from hloopt.reports.cost.findings import analyze_cost
-    from hloopt.reports.cost.measured import MeasuredTimes
-    from hloopt.reports.cost.page import cost_page
-
-    return cost_page(analyze_cost(module, target, MeasuredTimes.of(module, cost_model)))

@@ -37,9 +37,9 @@ class Reports:
     """The reports that a page has beside the module itself, as pages of their own."""
 
     pages: Mapping[str, str] = field(default_factory=dict)
-    """By view: `schedule`, `memory`, `cost`."""
+    """The page of each report: `schedule`, `memory`, `cost`."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """By view why there is no report."""
+    """The reason why there is no report, by view."""
     facts: Sequence[tuple[str, str]] = ()
     """Names and figures of the module as a whole."""
     notices: Sequence[str] = ()

@@ -9,6 +9,17 @@ function bytes(size) {
   return (unit ? size.toFixed(1) : size) + " " + units[unit];
 }
 
+// A time of the model: as people read seconds, or cycles, where one of them stands for no time.
+function duration(cycles, secondsPerCycle) {
+  if (secondsPerCycle === null)
+    return cycles.toLocaleString("en", { maximumFractionDigits: cycles < 100 ? 1 : 0 }) + " cycles";
+  const seconds = cycles * secondsPerCycle;
+  if (seconds <= 0) return "0";
+  for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]])
+    if (Math.abs(seconds) >= .9995 * scale) return (seconds / scale).toFixed(scale < 1 ? 1 : 2) + " " + unit;
+  return seconds < 1e-9 ? "< 1 ns" : (seconds * 1e9).toFixed(0) + " ns";
+}
+
 const share = (part, whole) => whole ? (100 * part / whole).toFixed(1) + "%" : "0%";
 const tail = (text, most) => text.length > most ? "…" + text.slice(1 - most) : text;
 const middle = (text, most) => text.length > most

@@ -21,15 +21,7 @@ for (const { memory } of frames) memory.time = summed(memory.steps);
 
 // -- units -------------------------------------------------------------------------------------
 
-function time(cycles) {
-  if (data.secondsPerCycle === null)
-    return cycles.toLocaleString("en", { maximumFractionDigits: cycles < 100 ? 1 : 0 }) + " cycles";
-  const seconds = cycles * data.secondsPerCycle;
-  if (seconds <= 0) return "0";
-  for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]])
-    if (Math.abs(seconds) >= .9995 * scale) return (seconds / scale).toFixed(scale < 1 ? 1 : 2) + " " + unit;
-  return (seconds * 1e9).toFixed(0) + " ns";
-}
+const time = cycles => duration(cycles, data.secondsPerCycle);
 
 // A time with as many digits as tell it from one a `step` away.
 function tick(cycles, step) {

@@ -13,7 +13,7 @@ function detailsOf(model, lines, i, go) {
   add("opcode", model.text("opcode", i));
   add("shape", middle(model.text("shape", i), 400));
   add("bytes", bytes(model.bytes[i]));
-  if (model.microseconds) add("time", `${duration(model.microseconds[i])} a run`);
+  add("time", timeOf(model, i));
   add("runs", model.runs[c] === null ? "" : model.runs[c].toLocaleString("en"));
   add("computation", link(cutName(model.computation(c)), () => go({ computation: c })));
   add(model.isScheduled ? "in the schedule" : "in the text",
@@ -25,9 +25,16 @@ function detailsOf(model, lines, i, go) {
   add("calls", ...model.called(i).flatMap(to => [link(cutName(model.computation(to)), () => go({ computation: to })), " "]));
   add("called from", ...several(model.callers(c)));
   add("op_name", ...pathParts(middle(model.text("op_name", i), 180)));
-  add("source", ...pathParts(model.text("source", i)));
+  add("source", ...pathParts(middle(model.text("source", i), 180)));
   return [make("h2", "", cutName(model.name(i))), make("dl", "facts", ...facts),
     make("pre", "", lines ? lines[i] : "")];
+}
+
+// The time of one run; nothing where what it calls takes it.
+function timeOf(model, i) {
+  const cycles = model.times?.cycles[i] ?? null;
+  if (cycles === null) return "";
+  return `${duration(cycles, model.times.secondsPerCycle)} a run${model.guessed.has(i) ? ", a guess" : ""}`;
 }
 
 // What a page says before anything is chosen.

@@ -26,9 +26,9 @@ function readModel(columns) {
   for (let i = count - 1; i >= 0; i--) byName.set(texts.name.textAt(i), i);
   return {
     count, first, home, places, ...flow, byName, columns: texts,
-    bytes: instructions.bytes, microseconds: columns.microseconds, runs: computations.runs,
+    bytes: instructions.bytes, times: columns.times, guessed: new Set(columns.times?.guessed), runs: computations.runs,
     isScheduled: columns.isScheduled, scopeCount: scopes.parent.length, scopeParent: scopes.parent,
-    alive: columns.alive && new Set(columns.alive), roots: new Set(columns.roots),
+    alive: columns.alive && new Set(columns.alive),
     changeOf: new Map(Object.entries(columns.changes).flatMap(([kind, all]) => all.map(i => [i, kind]))),
     name: i => texts.name.textAt(i),
     text: (name, i) => texts[name].textAt(i),
@@ -59,10 +59,4 @@ function edges(count, { degree, operand }) {
     operands: i => read.subarray(begin[i], begin[i + 1]),
     users: i => user.subarray(userBegin[i], userBegin[i + 1]),
   };
-}
-
-function duration(microseconds) {
-  for (const [scale, unit] of [[1e6, "s"], [1e3, "ms"], [1, "us"]])
-    if (microseconds >= .9995 * scale) return (microseconds / scale).toFixed(1) + " " + unit;
-  return Math.round(microseconds * 1000) + " ns";
 }
