@@ -14,17 +14,20 @@ from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.console.units import human_bytes
 from hloopt.reports.html.columns import (
     Criterion,
+    Grouping,
     TextColumn,
     packed_rows,
     scope_groupings,
     text_groupings,
 )
 from hloopt.reports.html.page import Column, data_table, facts_list, html_page, notes_list
+from hloopt.reports.look import WORK
 from hloopt.reports.schedule.findings import MEMORY_COUNT, ScheduleFindings
 from hloopt.reports.schedule.frames import Call, Frame, Slice
 from hloopt.reports.schedule.group_sizes import group_size
 from hloopt.reports.schedule.terminal import share, why
 from hloopt.reports.schedule.timeline import Timeline
+from hloopt.reports.work_kinds import WorkKind, work_kind
 from hloopt.simulation import ComputationRun, Operation
 from hloopt.simulation.hiding import Hiding
 
@@ -80,6 +83,7 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
         for frame in frames
         for piece in frame.slices
     ]
+    kinds = _kinds(slices, texts["work"], weights)
     groupings = (
         *text_groupings(texts, weights, _CRITERIA, most=_MOST_GROUPS),
         *scope_groupings(texts["op_name"], weights, depth=_DEPTH, most=_MOST_GROUPS),
@@ -99,8 +103,8 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
         },
         "frames": _frames(frames, frame_numbers),
         "groupings": [
-            {**grouping.packed(), "sums": [_rounded(time) for time in grouping.sums]}
-            for grouping in groupings
+            {**kinds.packed(), "sums": _sums(kinds), "fills": _fills(kinds)},
+            *({**grouping.packed(), "sums": _sums(grouping)} for grouping in groupings),
         ],
         "waiting": _rounded(
             sum(
@@ -119,6 +123,25 @@ def packed(findings: ScheduleFindings, timeline: Timeline) -> dict[str, Any]:
     }
 
 
+def _kinds(slices: Sequence[Slice], works: TextColumn, weights: Sequence[float]) -> Grouping:
+    """Work and what is in flight by the kinds of instructions, in the order of their looks."""
+    shown = {work_kind(p.instruction) for p in slices if _kind(p) in ("work", "flight")}
+    labels = [kind.value for kind in WORK if kind in shown]
+    sums = dict(zip(works.numbers, works.weights(weights), strict=True))
+    groups = [labels.index(text) if text in labels else 0 for text in works.numbers]
+    times = [sums[label] for label in labels]
+    return Grouping("kind of work", "work", labels, has_rest=False, sums=times, group_of=groups)
+
+
+def _sums(grouping: Grouping) -> list[float]:
+    return [_rounded(time) for time in grouping.sums]
+
+
+def _fills(kinds: Grouping) -> list[str]:
+    """The colours of kinds of work, which are those of `hloopt view`."""
+    return [WORK[WorkKind(label)].fill for label in kinds.labels]
+
+
 _KINDS = ("work", "wait", "call", "flight")
 
 
@@ -135,6 +158,7 @@ _TEXTS: dict[str, Callable[[Slice], str]] = {
     "opcode": lambda piece: piece.instruction.opcode.value,
     "op_name": lambda piece: op_name_of(piece.instruction),
     "computation": lambda piece: piece.instruction.parent.name,
+    "work": lambda piece: work_kind(piece.instruction).value,
 }
 
 

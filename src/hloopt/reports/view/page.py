@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _SCRIPTS = (
     "canvas",
     *("view_model", "view_rows", "view_tree", "view_text", "view_details"),
-    *("view_groups", "view_graph", "view_parts", "view_pictures", "view"),
+    *("view_groups", "view_graph", "view_parts", "view_pictures"),
+    *("view_changes", "view_reports", "view_address", "view"),
 )
 _VIEWS = {
     "graph": "Graph",
@@ -63,6 +64,7 @@ def view_page(module: Module, extras: Extras, reports: Reports) -> str:
     data = {
         "facts": list(reports.facts),
         "missing": dict(reports.missing),
+        "kinds": [kind.value for kind in WORK],
         "tab": "graph" if reports.diff is None else "changes",
     }
     return html_page(
@@ -85,7 +87,8 @@ def _layout_library() -> str:
 
 def _body(views: Mapping[str, str], missing: Mapping[str, str]) -> str:
     tabs = "".join(
-        f'<button type="button" role="tab" data-tab="{name}" aria-selected="false">{title}</button>'
+        f'<button type="button" role="tab" data-tab="{name}" aria-controls="{name}" '
+        f'aria-selected="false">{title}</button>'
         for name, title in views.items()
     )
     sections = "".join(
@@ -93,25 +96,31 @@ def _body(views: Mapping[str, str], missing: Mapping[str, str]) -> str:
         f"{_inside(name, missing)}</section>\n"
         for name, title in views.items()
     )
-    return f"""<div id="top"><div id="tabs" role="tablist">{tabs}</div>
-<input id="find" type="search" placeholder="find: name, op_name, opcode, shape, source"
+    return f"""<noscript><p class="doubt">This page needs JavaScript: allow it, or print the module
+with hloopt skeleton and hloopt show.</p></noscript>
+<div id="top"><div id="tabs" role="tablist" aria-label="views">{tabs}</div>
+<input id="find" type="search" placeholder="find: name, op_name, opcode, shape, source, computation"
   aria-label="find"></div>
 <div id="areas">
 <nav id="left"><div id="treeBar"><label>by <select id="treeBy">
 <option value="computation">computation</option><option value="scope">scope</option>
 </select></label>
-<span id="treeHead"></span></div>
+<span id="treeHead" role="status"></span></div>
 <div id="tree" class="list" role="listbox" aria-label="parts of the module"></div></nav>
 <main>
 {sections}</main>
-<aside id="details" aria-label="what is selected"></aside></div>
+<aside id="details" aria-label="what is selected"><p class="hint">The page is being unpacked. Where
+this text stays, the browser is too old: it takes Chromium 92, Firefox 113, Safari 16.4 or a newer
+one.</p></aside></div>
 """
 
 
 _INSIDE = {
-    "graph": '<p class="note"><span id="path"></span> <span id="graphNote"></span></p>'
+    "graph": '<p class="note"><span id="path"></span> '
+    '<span id="graphNote" role="status"></span></p>'
+    '<ul class="legend" id="graphLegend" aria-label="colours"></ul>'
     '<svg id="graphPicture" tabindex="0" role="group" aria-label="graph"></svg>',
-    "calls": '<p class="note" id="callsNote"></p>'
+    "calls": '<p class="note" id="callsNote" role="status"></p>'
     '<svg id="callsPicture" tabindex="0" role="group" aria-label="call graph"></svg>',
     "text": '<p class="note" id="textHead"></p>'
     '<div id="textLines" class="list" role="listbox" aria-label="text"></div>',

@@ -14,10 +14,15 @@ for (const picture of document.querySelectorAll("svg")) {
 // -- links to the page around this one ---------------------------------------------------------
 
 const NAME = /^%(\S+)/;
-$("rows").addEventListener("click", event => {
-  const [, name] = NAME.exec(event.target.closest("tr")?.querySelector("td.name")?.title ?? "") ?? [];
-  if (name) announce(name);
-});
+const nameOf = row => NAME.exec(row.querySelector("td.name")?.title ?? "")?.[1];
+for (const row of parent === window ? [] : $("rows").rows) {
+  const name = nameOf(row);
+  if (!name) continue;
+  row.className = "choice";
+  row.tabIndex = 0;
+  row.onclick = () => announce(name);
+  row.onkeydown = event => { if (event.key === "Enter") announce(name); };
+}
 for (const picture of document.querySelectorAll("svg"))
   picture.addEventListener("click", event => {
     const [, name] = NAME.exec(linesOf(event.target)?.[0] ?? "") ?? [];
@@ -25,8 +30,7 @@ for (const picture of document.querySelectorAll("svg"))
   });
 onSelect(name => {
   for (const row of $("rows").rows) {
-    const [, found] = NAME.exec(row.querySelector("td.name")?.title ?? "") ?? [];
-    row.classList.toggle("chosen", found === name);
-    if (found === name) row.scrollIntoView({ block: "center" });
+    row.classList.toggle("chosen", nameOf(row) === name);
+    if (nameOf(row) === name) row.scrollIntoView({ block: "nearest" });
   }
 });

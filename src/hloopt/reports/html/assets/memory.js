@@ -274,21 +274,28 @@ function list() {
       "%" + of("name"), of("op_name"), of("source")];
   }), row => {
     const { i, aside } = top[row];
-    if (aside === undefined) show(i);
-    announce(nameOf(aside === undefined ? text("name", i) : asideText("name", aside)));
+    if (aside !== undefined) return announce(nameOf(asideText("name", aside)));
+    show(i);
+    announce(nameOf(text("name", i)), text("computation", i));
   });
 }
 
 // The instruction that a buffer is named after.
 const nameOf = buffer => buffer.replace(/\{[^}]*\}$/, "");
 
-// Zoom to a buffer's lifetime.
-function show(i) {
+// Select a buffer, in a space that has it.
+function selectBuffer(i) {
   selected = i;
   if (!space.base.has(buffers.allocation[i])) {
     $("space").value = spaces.length - 1;
     chooseSpace(spaces.length - 1);
   }
+  redraw();
+}
+
+// Zoom to a buffer's lifetime.
+function show(i) {
+  selectBuffer(i);
   const margin = Math.max((end[i] - start[i]) * .2, 5);
   setTime(start[i] - margin, end[i] + 1 + margin);
   $("packing").scrollIntoView({ block: "nearest" });
@@ -390,9 +397,14 @@ $("by").value = data.by;
 chooseSpace(0);
 group(data.by);
 
-// The buffer of an instruction, as the page around this one chooses it.
-onSelect(name => {
-  for (let i = 0; i < bufferCount; i++) if (nameOf(text("name", i)) === name) return show(i);
+// The buffer of an instruction, as the page around this one chooses it: the positions that are shown
+// stay where it lives in them.
+onSelect((name, computation) => {
+  for (let i = 0; i < bufferCount; i++) {
+    if (nameOf(text("name", i)) !== name || text("computation", i) !== computation) continue;
+    if (end[i] < view.left || start[i] >= view.right) return show(i);
+    return selectBuffer(i);
+  }
   selected = -1;
   redraw();
 });

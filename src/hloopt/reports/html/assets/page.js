@@ -22,11 +22,18 @@ function announce(name, computation) {
   if (parent !== window) parent.postMessage({ selected: { name, computation } }, "*");
 }
 
-// Let that page choose one: `select(name, computation)`.
+// Let that page choose one, `select(name, computation)`, and answer keys that this one has no use for.
 function onSelect(select) {
   addEventListener("message", event => {
     const wanted = event.source === parent && event.data?.select;
     if (wanted) select(wanted.name, wanted.computation);
   });
-  if (parent !== window) document.documentElement.classList.add("part");
+  if (parent === window) return;
+  document.documentElement.classList.add("part");
+  addEventListener("keydown", event => {
+    if (event.key.length > 1 || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, select")) return;
+    if (event.key === "/") event.preventDefault();
+    parent.postMessage({ key: event.key }, "*");
+  });
 }

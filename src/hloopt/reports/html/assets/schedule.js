@@ -57,14 +57,17 @@ function firstWhere(low, high, holds) {
 
 let grouping = null;
 
+// What is in flight has a colour of its own, but where colours tell kinds of work.
 function fillOf(i) {
   const kind = slices.kind[i];
-  if (kind !== WORK) return kind === WAITING ? "wait" : kind === CALL ? "call" : "flight";
+  if (kind === WAITING) return "wait";
+  if (kind === CALL) return "call";
+  if (kind === FLIGHT && !grouping.fills) return "flight";
   return fillOfGroup(+grouping.groups[columns[grouping.column].numberAt(i)]);
 }
 
-const fillOfGroup = group =>
-  group < grouping.labels.length - grouping.hasRest ? "c" + (group + 1) : "other";
+const fillOfGroup = group => grouping.fills ? grouping.fills[group]
+  : group < grouping.labels.length - grouping.hasRest ? "c" + (group + 1) : "other";
 
 // How long each lane of a frame has each colour in one run, calls included.
 function add(busy, lane, fill, time) {
@@ -102,7 +105,7 @@ function group(number) {
   measure();
   legend($("lanesLegend"), [
     ...grouping.labels.map((label, k) => ({ fill: fillOfGroup(k), label,
-      figure: `${time(grouping.sums[k])}, ${share(grouping.sums[k], makespan)}` })),
+      figure: grouping.sums[k] ? `${time(grouping.sums[k])}, ${share(grouping.sums[k], makespan)}` : "beside the main stream" })),
     ...data.waiting ? [{ fill: "wait", hatched: true, label: "waits, exposed",
       figure: `${time(data.waiting)}, ${share(data.waiting, makespan)}` }] : [],
     ...isUsed("flight") ? [{ fill: "flight", label: "in flight, hidden" }] : [],
@@ -478,15 +481,18 @@ legend($("memoryLegend"), [
 list("");
 group(0);
 
-// The first slice of an instruction, as the page around this one chooses it.
+// The first slice of an instruction, as the page around this one chooses it: the time that is shown
+// stays where it is in it.
 onSelect((name, computation) => {
   const frame = frameOf.get(computation);
   for (const [, from, to] of frame?.lanes ?? [])
     for (let i = from; i < to; i++)
       if (text("name", i) === name) {
-        const begin = frame.first, half = Math.max((slices.end[i] - slices.begin[i]) * 4, makespan * 1e-4);
-        setTime(begin + slices.begin[i] - half, begin + slices.end[i] + half);
-        return select({ i, begin, scale: 1, trips: [] });
+        const hit = { i, begin: frame.first, scale: 1, trips: [] };
+        const [begin, end] = [slices.begin[i] + hit.begin, slices.end[i] + hit.begin];
+        const half = Math.max((end - begin) * 4, makespan * 1e-4);
+        if (end < view.left || begin > view.right) setTime(begin - half, end + half);
+        return select(hit);
       }
   select(null);
 });

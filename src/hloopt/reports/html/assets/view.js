@@ -1,6 +1,6 @@
-// One state, shown by all views: the tab, the computation, the part of its graph, the instruction.
+// One state, shown by all views: the tab, the computation, the instruction, or a removed one's line.
 const VIEWS = { g: "graph", t: "text", l: "schedule", m: "memory", c: "cost", a: "calls", d: "changes" };
-const state = { tab: data.tab, computation: 0, instruction: -1 };
+const state = { tab: data.tab, computation: 0, instruction: -1, removed: -1 };
 let model = null, tree = null, lines = null;
 const opened = new Set(["c0"]);
 let treeRows = null, treeBy = "computation", foundRows = null;  // null: to be made anew
@@ -10,26 +10,30 @@ let treeRows = null, treeBy = "computation", foundRows = null;  // null: to be m
 const treeList = rowList($("tree"), {
   height: TREE_ROW,
   rowAt: n => treeRow(model, tree, treeRows[n], opened.has(keyOf(treeRows[n]))),
+  keyAt: n => keyOf(treeRows[n]),
   choose(n, event) {
     const row = treeRows[n];
     if (row.instruction !== undefined) return go({ instruction: row.instruction });
+    if (foundRows) return go({ computation: row.computation });
     const key = keyOf(row), isOpen = opened.has(key);
     if (event.key === "ArrowLeft" ? !isOpen : event.key === "ArrowRight" && isOpen) return;
     if (isOpen) opened.delete(key); else opened.add(key);
     treeRows = null;
-    if (row.scope !== undefined) showScope(row.scope);
+    if (row.scope !== undefined) goToScope(row.scope);
     else if (!isOpen) go({ computation: row.computation });
     showTree();
   },
 });
 
-const keyOf = row => row.scope === undefined ? "c" + row.computation : "s" + row.scope;
-
-function showTree(isSeen = false) {
+function showTree() {
   treeRows ??= foundRows ?? tree.rows(treeBy);
-  const current = treeRows.findIndex(row => row.instruction === state.instruction);
-  $("treeHead").textContent = foundRows ? count(foundRows.length, "instruction") + " found" : "";
-  treeList.show(treeRows.length, current, isSeen);
+  $("treeHead").textContent = foundRows ? foundWords(foundRows) : "";
+  treeList.show(treeRows.length, treeRows.findIndex(({ instruction }) => instruction === state.instruction));
+}
+
+function listBy(what) {
+  treeBy = $("treeBy").value = what;
+  treeRows = null;
 }
 
 // Open what a row is in, so that it is in sight.
@@ -41,11 +45,9 @@ function openAround(i) {
 }
 
 // The graph of the computation that has most of a scope, opened there.
-function showScope(scope) {
+function goToScope(scope) {
   const computation = mainComputation(model, scope);
-  path = pathToScope(model, computation, scope);
-  Object.assign(state, { computation, tab: "graph", instruction: -1 });
-  show();
+  go({ computation, tab: "graph", path: pathToScope(model, computation, scope) });
 }
 
 // -- text --------------------------------------------------------------------------------------
@@ -58,160 +60,140 @@ const textList = rowList($("textLines"), {
     markChange(model, i, row);
     return row;
   },
-  choose(n, event) {
-    if (event.target.closest?.("button")) return;
-    go({ instruction: model.first[state.computation] + n });
-  },
+  keyAt: n => model.first[state.computation] + n,
+  choose: n => go({ instruction: model.first[state.computation] + n }),
 });
 
 // What a name in the text of an instruction leads to.
 function targetOf(name, i) {
   const operand = [...model.operands(i)].find(o => model.name(o) === name);
   if (operand !== undefined) return () => go({ instruction: operand });
-  const called = model.computationNames.get(name);
+  const called = model.called(i).find(c => model.computation(c) === name);
   return called === undefined ? null : () => go({ computation: called });
 }
 
-function showText() {
+async function showText() {
   const c = state.computation, [from, to] = [model.first[c], model.first[c + 1]];
   const { instruction: i } = state;
   $("textHead").textContent = `${cutName(model.computation(c))}: ${count(to - from, "instruction")}`;
   textList.show(to - from, i >= from && i < to ? i - from : -1);
 }
 
-// -- changes -----------------------------------------------------------------------------------
-
-let changes = [];
-const changeList = $("changeLines") && rowList($("changeLines"), {
-  height: TEXT_ROW,
-  rowAt(n) {
-    const { mark, name, text } = changes[n];
-    return make("div", `line mark-${{ "+": "added", "-": "removed", "~": "changed" }[mark] ?? "head"}`, `${mark} `, middle(text || name, LONGEST));
-  },
-  choose(n) {
-    const i = changes[n].mark === "-" ? undefined : model.byName.get(changes[n].name);
-    if (i !== undefined) go({ instruction: i });
-  },
-});
-
-async function showChanges() {
-  if (!changes.length) changes = JSON.parse(await unpack("changesData")).map(([mark, name, text]) => ({ mark, name, text }));
-  $("changesNote").textContent = changes.length ? "" : "the modules do not differ";
-  changeList.show(changes.length, changes.findIndex(({ name }) => state.instruction >= 0 && name === model.name(state.instruction)));
-}
-
-// -- parts: pages of their own -----------------------------------------------------------------
-
-const frames = new Map();
-
-async function showPart(name) {
-  const note = data.missing[name];
-  if (note) return;
-  let frame = frames.get(name);
-  if (!frame) {
-    frame = document.createElement("iframe");
-    frame.title = name;
-    frames.set(name, frame);
-    frame.srcdoc = await unpack(name + "Page");
-    await new Promise(resolve => { frame.onload = resolve; $(name).replaceChildren(frame); });
-  }
-  tellPart(frame);
-}
-
-function tellPart(frame) {
-  const i = state.instruction;
-  frame.contentWindow?.postMessage({ select: i < 0 ? null : { name: model.name(i), computation: model.computation(model.home[i]) } }, "*");
-}
-
-addEventListener("message", event => {
-  const chosen = event.data?.selected;
-  if (!chosen || ![...frames.values()].some(frame => frame.contentWindow === event.source)) return;
-  const c = model.computationNames.get(chosen.computation);
-  const i = c === undefined ? model.byName.get(chosen.name) : instructionOf(c, chosen.name);
-  if (i !== undefined && i !== state.instruction) go({ instruction: i });
-});
-
-function instructionOf(c, name) {
-  for (let i = model.first[c]; i < model.first[c + 1]; i++) if (model.name(i) === name) return i;
-}
-
 // -- all views ---------------------------------------------------------------------------------
 
 const SHOW = { graph: showGraph, text: showText, calls: showCalls, changes: showChanges };
 
-function go(change) {
+// Select what the user chose: a tab, a computation, an instruction, a removed one, a path of the graph.
+function go({ path: opens, ...change }) {
   if (change.instruction >= 0) {
     change.computation = model.home[change.instruction];
     openAround(change.instruction);
   }
-  else if (change.computation !== undefined && change.computation !== state.computation) change.instruction = -1;
+  else if (opens || change.removed >= 0 || (change.computation ?? state.computation) !== state.computation)
+    change.instruction = -1;
+  if (change.instruction !== undefined) change.removed ??= -1;
   Object.assign(state, change);
-  show();
+  if (opens) path = opens;
+  show(true);
 }
 
-function show() {
+function show(isStep = false) {
   for (const button of document.querySelectorAll("#tabs button")) {
     const isChosen = button.dataset.tab === state.tab;
     button.setAttribute("aria-selected", isChosen);
+    button.tabIndex = isChosen ? 0 : -1;
     $(button.dataset.tab).hidden = !isChosen;
   }
-  showTree(true);
-  const { instruction: i } = state;
-  $("details").replaceChildren(...i < 0 ? overview(data.facts) : detailsOf(model, lines, i, go));
-  (SHOW[state.tab] ?? showPart)(state.tab);
-  const words = new URLSearchParams({ tab: state.tab, computation: model.computation(state.computation) });
-  if (i >= 0) words.set("instruction", model.name(i));
-  history.replaceState(null, "", "#" + words);
+  showTree();
+  showDetails();
+  keepAddress(isStep);
+  (SHOW[state.tab] ?? showReport)(state.tab).catch(fail);
 }
 
-function readFragment() {
-  const words = new URLSearchParams(location.hash.slice(1));
-  const tab = words.get("tab"), c = model.computationNames.get(words.get("computation"));
-  if (document.querySelector(`#tabs button[data-tab="${CSS.escape(tab ?? "")}"]`)) state.tab = tab;
-  if (c !== undefined) state.computation = c;
-  const i = words.has("instruction") ? instructionOf(state.computation, words.get("instruction")) : undefined;
-  state.instruction = i ?? -1;
-  if (i !== undefined) openAround(i);
+function showDetails() {
+  const { instruction: i, removed } = state;
+  $("details").replaceChildren(...i >= 0 ? detailsOf(model, lines, i, go)
+    : removed >= 0 ? detailsOfRemoved(removed) : overview(data.facts));
 }
 
-for (const button of document.querySelectorAll("#tabs button"))
-  button.onclick = () => go({ tab: button.dataset.tab });
+// Say what to do where the page does not work.
+function fail(error) {
+  $("details").replaceChildren(make("h2", "", "This page failed"), make("p", "doubt", String(error)),
+    make("p", "", "It needs Chromium 92, Firefox 113, Safari 16.4 or a newer one. hloopt skeleton and hloopt show print the module in a terminal."));
+}
+
+// -- mouse and keys ----------------------------------------------------------------------------
+
+const tabs = [...document.querySelectorAll("#tabs button")];
+for (const button of tabs) button.onclick = () => go({ tab: button.dataset.tab });
+$("tabs").addEventListener("keydown", event => {
+  const at = tabs.indexOf(event.target), last = tabs.length - 1;
+  const to = { ArrowLeft: at ? at - 1 : last, ArrowRight: at < last ? at + 1 : 0, Home: 0, End: last }[event.key];
+  if (to === undefined || at < 0) return;
+  event.preventDefault();
+  tabs[to].focus();
+  go({ tab: tabs[to].dataset.tab });
+});
 $("treeBy").onchange = () => {
-  treeBy = $("treeBy").value;
-  treeRows = null;
+  listBy($("treeBy").value);
   if (state.instruction >= 0) openAround(state.instruction);
-  showTree(true);
+  showTree();
+  keepAddress();
 };
+
 let typing = 0;
+function find() {
+  clearTimeout(typing);
+  typing = 0;
+  const wanted = $("find").value.trim().toLowerCase();
+  foundRows = wanted ? found(model, wanted) : null;
+  treeRows = null;
+  showTree();
+}
 $("find").addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => {
-    const wanted = $("find").value.trim().toLowerCase();
-    foundRows = wanted ? found(model, wanted) : null;
-    treeRows = null;
-    showTree();
-  }, 80);
+  typing = setTimeout(find, 80);
 });
 $("find").addEventListener("keydown", event => {
-  if (event.key === "Enter" && foundRows?.length) { go({ instruction: foundRows[0].instruction }); $("tree").focus(); }
-  if (event.key === "Escape") { $("find").value = ""; foundRows = treeRows = null; showTree(true); $("tree").focus(); }
+  if (!["Enter", "Escape", "ArrowDown"].includes(event.key) || !model) return;
+  if (event.key === "Escape") $("find").value = "";
+  if (typing || event.key === "Escape") find();
+  if (event.key === "Enter" && foundRows?.length)
+    go(foundRows[0].instruction === undefined ? { computation: foundRows[0].computation } : { instruction: foundRows[0].instruction });
+  treeList.enter();
+  event.preventDefault();
 });
+
+// What a key does wherever it is pressed, in reports as well; whether it does anything.
+function shortcut(key) {
+  const tab = VIEWS[key], isInReport = document.activeElement.matches("iframe");
+  if (key === "/") $("find").focus();
+  else if (key === "p" || key === "n") stepRepeat(key === "n" ? 1 : -1);
+  else if (tabs.some(button => button.dataset.tab === tab)) {
+    go({ tab });
+    if (isInReport) tabs.find(button => button.dataset.tab === tab).focus();
+  }
+  else return false;
+  return true;
+}
 addEventListener("keydown", event => {
-  if (event.target.closest("input, select") || event.ctrlKey || event.metaKey || event.altKey || !model) return;
-  const tab = VIEWS[event.key];
-  if (event.key === "/") { $("find").focus(); event.preventDefault(); }
-  else if (tab && document.querySelector(`#tabs button[data-tab="${tab}"]`)) go({ tab });
+  if (event.target.closest?.("input, select") || event.ctrlKey || event.metaKey || event.altKey || !model) return;
+  if (shortcut(event.key)) event.preventDefault();
 });
-addEventListener("hashchange", () => { readFragment(); show(); });
+addEventListener("popstate", () => {
+  if (!model || location.hash === address()) return;
+  readAddress();
+  show();
+});
 
 (async () => {
   model = readModel(JSON.parse(await unpack("columnsData")));
   tree = treeOf(model, opened);
   if (!model.scopeCount || model.scopeCount < 2) $("treeBy").parentElement.hidden = true;
-  readFragment();
+  readAddress();
   show();
   document.documentElement.dataset.ready = "true";
   lines = (await unpack("linesData")).split("\n");
   if (state.tab === "text") textList.refresh();
-  if (state.instruction >= 0) $("details").replaceChildren(...detailsOf(model, lines, state.instruction, go));
-})();
+  if (state.instruction >= 0) showDetails();
+})().catch(fail);

@@ -39,7 +39,9 @@ function timeOf(model, i) {
 
 // What a page says before anything is chosen.
 function overview(facts) {
+  const keys = tabs.map(({ dataset, textContent: title }) =>
+    `${Object.keys(VIEWS).find(key => VIEWS[key] === dataset.tab)} ${title.toLowerCase()}`);
   return [make("h2", "", "Module"),
     make("dl", "facts", ...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)])),
-    make("p", "hint", "/ searches · arrows and Enter move in lists · g graph · t text · l timeline · m memory · c cost · a calls · d changes")];
+    make("p", "hint", ["/ searches", "arrows and Enter move in lists", ...keys, "n and p go through parts that are alike"].join(" · "))];
 }

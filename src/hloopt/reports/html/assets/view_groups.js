@@ -33,7 +33,7 @@ function alikeFolded(model, nodes) {
   const replaced = new Map();
   for (const [key, all] of alike) {
     if (all.length <= FEW || all.length === nodes.length) continue;
-    const whole = { kind: "alike", name: key, members: all.flatMap(node => node.members) };
+    const whole = { kind: "alike", name: key, members: all.flatMap(({ members }) => members) };
     all.forEach((node, k) => replaced.set(node, k ? null : whole));
   }
   return nodes.map(node => replaced.has(node) ? replaced.get(node) : node).filter(Boolean);
@@ -52,23 +52,26 @@ function childScope(model, inner, outer) {
 
 // Scopes whose names differ in numbers only, and which have the same opcodes, as one node.
 function repeatsFolded(model, nodes) {
-  const repeats = new Map();
+  const repeats = new Map(), opcodes = model.columns.opcode;
   for (const node of nodes) {
     if (node.kind !== "scope") continue;
-    const opcodes = node.members.map(i => model.text("opcode", i)).sort().join();
     const name = model.scopeName(node.scope).replace(/\d+/g, "*");
-    const key = name + "\n" + opcodes;
+    const key = name + "\n" + Uint32Array.from(node.members, opcodes.numberAt).sort().join();
     if (repeats.has(key)) repeats.get(key).push(node); else repeats.set(key, [node]);
   }
   const replaced = new Map();
   for (const [key, alike] of repeats) {
     if (alike.length < 2) continue;
-    const members = alike.flatMap(node => node.members).sort((a, b) => a - b);
-    const whole = { kind: "repeat", name: key.split("\n")[0], scope: alike[0].scope, count: alike.length, members };
+    const whole = {
+      kind: "repeat", name: key.slice(0, key.indexOf("\n")), scopes: alike.map(({ scope }) => scope),
+      members: inOrder(alike.flatMap(({ members }) => members)),
+    };
     alike.forEach((node, k) => replaced.set(node, k ? null : whole));
   }
   return nodes.map(node => replaced.has(node) ? replaced.get(node) : node).filter(Boolean);
 }
+
+const inOrder = members => [...Uint32Array.from(members).sort()];
 
 // At most so many nodes: as few stretches of the order as have no more inside, where there are more.
 function chunked(nodes, most) {
@@ -77,22 +80,21 @@ function chunked(nodes, most) {
   for (let k = 0; k < nodes.length; k += size) {
     const part = nodes.slice(k, k + size);
     chunks.push(part.length === 1 ? part[0] : {
-      kind: "stretch", members: part.flatMap(node => node.members).sort((a, b) => a - b),
+      kind: "stretch", members: inOrder(part.flatMap(({ members }) => members)),
     });
   }
   return chunks;
 }
 
 // Pairs of nodes between which values go, with their number; what is read from elsewhere is left out.
-function graphEdges(model, nodes) {
-  const nodeOf = new Map();
-  nodes.forEach((node, n) => { for (const i of node.members) nodeOf.set(i, n); });
-  const pairs = [];
-  nodes.forEach((node, n) => {
-    for (const i of node.members)
-      for (const o of model.operands(i)) {
-        const from = nodeOf.get(o);
-        if (from !== undefined && from !== n) pairs.push([from, n]);
+function graphEdges({ count, begin, read }, nodes) {
+  const nodeOf = new Int32Array(count).fill(-1), pairs = [];
+  nodes.forEach(({ members }, n) => { for (const i of members) nodeOf[i] = n; });
+  nodes.forEach(({ members }, n) => {
+    for (const i of members)
+      for (let k = begin[i]; k < begin[i + 1]; k++) {
+        const from = nodeOf[read[k]];
+        if (from >= 0 && from !== n) pairs.push([from, n]);
       }
   });
   return counted(pairs, nodes.length);
@@ -105,10 +107,11 @@ function counted(pairs, limit) {
   return [...counts].map(([key, count]) => ({ from: Math.floor(key / limit), to: key % limit, count }));
 }
 
-// The instructions around `members` that they read, or that read them.
+// The instructions around `members` that they read, or that read them, but for constants.
 function outside(model, members, around) {
-  const within = new Set(members), found = new Set();
+  const within = new Uint8Array(model.count), found = new Set();
+  for (const i of members) within[i] = 1;
   for (const i of members)
-    for (const o of around(i)) if (!within.has(o) && model.text("opcode", o) !== "constant") found.add(o);
+    for (const o of around(i)) if (!within[o] && model.text("opcode", o) !== "constant") found.add(o);
   return [...found].sort((a, b) => a - b);
 }

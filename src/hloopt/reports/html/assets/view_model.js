@@ -1,6 +1,7 @@
 // A block of the page that is packed with gzip, as text.
 async function unpack(id) {
-  const packed = Uint8Array.from(atob($(id).textContent), char => char.charCodeAt(0));
+  const chars = atob($(id).textContent), packed = new Uint8Array(chars.length);
+  for (let k = 0; k < chars.length; k++) packed[k] = chars.charCodeAt(k);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).text();
 }
@@ -30,6 +31,7 @@ function readModel(columns) {
     isScheduled: columns.isScheduled, scopeCount: scopes.parent.length, scopeParent: scopes.parent,
     alive: columns.alive && new Set(columns.alive),
     changeOf: new Map(Object.entries(columns.changes).flatMap(([kind, all]) => all.map(i => [i, kind]))),
+    kind: i => texts.kind.textAt(i),
     name: i => texts.name.textAt(i),
     text: (name, i) => texts[name].textAt(i),
     computation: c => names.textAt(c),
@@ -42,7 +44,8 @@ function readModel(columns) {
   };
 }
 
-// What each instruction reads and what reads it: `operands(i)` and `users(i)`.
+// What each instruction reads and what reads it: `operands(i)` and `users(i)`; for loops over many
+// instructions the operands of all, `read`, of which those of i begin at `begin[i]`.
 function edges(count, { degree, operand }) {
   const begin = new Int32Array(count + 1), read = new Int32Array(operand.length);
   for (let i = 0, at = 0; i < count; i++) {
@@ -56,6 +59,7 @@ function edges(count, { degree, operand }) {
   for (let i = 0; i < count; i++)
     for (let k = begin[i]; k < begin[i + 1]; k++) user[userBegin[read[k] + 1]++] = i;
   return {
+    begin, read,
     operands: i => read.subarray(begin[i], begin[i + 1]),
     users: i => user.subarray(userBegin[i], userBegin[i + 1]),
   };

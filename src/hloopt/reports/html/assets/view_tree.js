@@ -33,14 +33,14 @@ function treeOf(model, opened) {
       rows.push({ level, scope: s });
       if (!opened.has("s" + s)) continue;
       for (const i of own[s]) rows.push({ level: level + 1, instruction: i });
-      for (const below of inside[s].toReversed()) waiting.push([below, level + 1]);
+      for (let k = inside[s].length - 1; k >= 0; k--) waiting.push([inside[s][k], level + 1]);
     }
     rows.push({ level: 0, scope: 0 });
     if (opened.has("s0")) for (const i of own[0]) rows.push({ level: 1, instruction: i });
   }
 
   return {
-    inside, scopeMembers,
+    scopeMembers,
     rows(by) {
       const rows = [];
       if (by === "scope") byScope(rows); else byComputation(rows);
@@ -49,12 +49,27 @@ function treeOf(model, opened) {
   };
 }
 
-function found(model, wanted) {
+// Rows of the computations and instructions that a text is in; `%` in front of a name is no part of it.
+function found(model, words) {
+  const wanted = words.replace(/^%/, ""), rows = [];
+  for (let c = 0; c < model.places; c++)
+    if (model.computation(c).toLowerCase().includes(wanted)) rows.push({ level: 0, computation: c });
   const hits = search(model.columns, ["name", "op_name", "opcode", "shape", "source"], wanted, model.count);
-  const rows = [];
   hits.forEach((isHit, i) => { if (isHit) rows.push({ level: 0, instruction: i }); });
   return rows;
 }
+
+// How many there are of each in rows that were found.
+function foundWords(rows) {
+  const instructions = rows.filter(({ instruction }) => instruction !== undefined).length;
+  const computations = rows.length - instructions;
+  return [computations && count(computations, "computation"), (instructions || !computations) && count(instructions, "instruction")]
+    .filter(Boolean).join(", ") + " found";
+}
+
+// What tells a row of the list from all others, however the list changes.
+const keyOf = ({ instruction, scope, computation }) =>
+  instruction ?? (scope === undefined ? "c" + computation : "s" + scope);
 
 function treeRow(model, tree, row, isOpen) {
   const key = row.scope === undefined ? row.computation : row.scope;
