@@ -3,89 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.reports.html.browsing import (
+    BEFORE,
+    BROWSER,
+    CHOSEN,
+    ENTRY,
+    H100,
+    MODULE,
+    click,
+    having,
+    press,
+    show,
+    text,
+    until,
+)
 
-from gallery_lib.chromium import NAMES, Tab, chromium, find_chromium
+from gallery_lib.chromium import Tab
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
 from hloopt.reports.view.findings import view_of
 from hloopt.text import parse_module
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        find_chromium() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed"
-    ),
-]
-
-TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
-MODULE = TESTDATA / "transformer_scan_8dev.after_optimizations.hlo.gz"
-BEFORE = TESTDATA / "transformer_scan_8dev.after_spmd_partitioning.hlo"
-H100 = CostModelChoice(target="h100_sxm")
-ENTRY, CHOSEN = "main.48_spmd", "all-reduce.126"
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with chromium(tmp_path_factory.mktemp("browser")) as tab:
-        yield tab
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages") / "view.html"
-    path.write_text(view_of(read_module(str(MODULE)), None, H100), encoding="utf-8")
-    return path
-
-
-def until(tab: Tab, script: str) -> Any:
-    """The value of an expression once it is true."""
-    for _ in range(100):
-        if value := tab.run(script):
-            return value
-        time.sleep(0.1)
-    pytest.fail(f"never: {script}")
-
-
-def show(tab: Tab, path: Path, fragment: str = "", width: int = 1280) -> None:
-    tab.resize(width, 800)
-    tab.open(path, fragment=f"?{time.monotonic()}{fragment}")
-    until(tab, "document.documentElement.dataset.ready && lines !== null")
-
-
-def text(tab: Tab, selector: str) -> str:
-    value = until(tab, f"document.querySelector('{selector}')?.textContent")
-    assert isinstance(value, str)
-    return value
-
-
-def click(tab: Tab, selector: str) -> None:
-    """A click of the mouse on an element, once it is there."""
-    until(tab, f"document.querySelector('{selector}') !== null")
-    place = f"""(() => {{ const element = document.querySelector('{selector}');
-      element.scrollIntoView({{ block: "nearest", inline: "nearest" }});
-      const box = element.getBoundingClientRect();
-      return [box.x + Math.min(box.width / 2, 60), box.y + box.height / 2]; }})()"""
-    tab.click(*tab.run(place))
-
-
-def having(selector: str, words: str) -> str:
-    """The script for the first element that has words."""
-    return (
-        f"[...document.querySelectorAll('{selector}')].find(e => e.textContent.includes('{words}'))"
-    )
-
-
-def press(tab: Tab, *keys: str) -> None:
-    for key in keys:
-        printed = {"text": key} if len(key) == 1 else {}
-        tab.call("Input.dispatchKeyEvent", **{"type": "keyDown", "key": key, **printed})
-        tab.call("Input.dispatchKeyEvent", **{"type": "keyUp", "key": key})
-        time.sleep(0.1)
+pytestmark = BROWSER
 
 
 def test_a_click_selects_in_all_views(tab: Tab, page: Path) -> None:

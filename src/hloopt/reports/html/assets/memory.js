@@ -189,7 +189,9 @@ function drawPacking() {
   context.clip();
   boxes.length = 0;
   for (const wanted of matches ? [0, 1] : [1]) {  // what the filter finds lies above the rest
-    const taken = new Uint8Array(Math.ceil(width) * Math.ceil(height));  // pixels with a tiny box
+    const pixels = Math.ceil(width) * Math.ceil(height);  // how far a thin box reaches from each
+    const taken = { down: new Uint16Array(pixels), right: new Uint16Array(pixels) };
+    context.globalAlpha = matches && !wanted ? .15 : 1;
     for (const i of shown)
       if (!matches || matches[i] === wanted) drawBox(i, context, width, height, yOf, taken, !wanted);
   }
@@ -205,7 +207,7 @@ function drawPacking() {
   marks(picture, 0);
 }
 
-// What is smaller than two pixels is drawn once per pixel: it would not show more often.
+// What is thinner than two pixels is drawn once where it begins: it would not show more often.
 function drawBox(i, context, width, height, yOf, taken, isDim) {
   const base = space.base.get(buffers.allocation[i]) + buffers.offset[i];
   if (end[i] < view.left || start[i] >= view.right) return;
@@ -213,13 +215,13 @@ function drawBox(i, context, width, height, yOf, taken, isDim) {
   const x = xOf(start[i], width), y = yOf(base + buffers.size[i]);
   const wide = Math.max(xOf(end[i] + 1, width) - x, .7);
   const high = Math.max(yOf(base) - y, .7);
-  if (wide < 2 && high < 2) {
-    const pixel = Math.max(y | 0, 0) * Math.ceil(width) + Math.max(x | 0, 0);
-    if (taken[pixel]) return;
-    taken[pixel] = 1;
+  if (wide < 2 || high < 2) {
+    const pixel = Math.min(Math.max(y | 0, 0), Math.ceil(height) - 1) * Math.ceil(width) + Math.max(x | 0, 0);
+    const [reach, far] = wide < 2 ? [taken.down, Math.ceil(y + high)] : [taken.right, Math.ceil(x + wide)];
+    if (reach[pixel] >= far) return;
+    reach[pixel] = Math.max(far, 0);
   }
   const fill = fillOf(i);
-  context.globalAlpha = isDim ? .15 : 1;
   context.fillStyle = color(fill);
   context.fillRect(x, y, wide > 4 ? wide - .5 : wide, high > 4 ? high - .5 : high);
   boxes.push(i);
