@@ -1,12 +1,15 @@
 """The page of a large module is quick, by the browser's own trace. Skipped without Chromium.
 
 Of the largest benchmark and of a module with 60,000 instructions, the median of five: less than two
-seconds from DOMContentLoaded to the first row, no task of more than 100 ms while one scrolls and
-selects, fewer than 5,000 nodes, a file below 15 MB.
+seconds from DOMContentLoaded to the first row, no task of more than 100 ms while one scrolls,
+selects, searches, opens scopes and reports, fewer than 5,000 nodes, a file below 15 MB. Tasks are
+measured by the clock and by the time of the processor: other work on the machine makes the former
+longer, so it counts only where the processors are not all at work already.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +77,7 @@ def longest_task(events: list[dict[str, Any]], figure: str) -> float:
         and figure in event
         and (event["pid"], event["tid"]) in threads
     ]
-    assert len(tasks) > 100
+    assert len(tasks) > 20
     return max(tasks)
 
 
@@ -94,34 +97,84 @@ def test_the_first_row_is_there_soon(tab: Tab, page: Path) -> None:
     assert median(found) < 2
 
 
-def test_scrolling_and_selecting_take_no_long_task(tab: Tab, page: Path) -> None:
-    longest, elapsed, nodes = [], [], []
+def scroll(tab: Tab) -> None:
+    for step in range(20):
+        tab.wheel(150, 400, 500 * step)
+        time.sleep(0.02)
+
+
+def select_rows(tab: Tab) -> None:
+    for row in range(3):
+        tab.click(150, 300 + 44 * row)
+        time.sleep(0.5)
+
+
+def read_text(tab: Tab) -> None:
+    tab.run("go({ tab: 'text' }), 1")
+    for step in range(20):
+        tab.wheel(600, 400, 2000 * step)
+        time.sleep(0.02)
+    for row in range(3):
+        tab.click(500, 300 + 40 * row)
+        time.sleep(0.2)
+
+
+def search(tab: Tab) -> None:
+    for words in ("dense_4", "%fusion.1", "add", ""):
+        tab.run(f"$('find').value = '{words}', $('find').dispatchEvent(new Event('input')), 1")
+        time.sleep(0.3)
+
+
+def open_scopes(tab: Tab) -> None:
+    tab.run("$('treeBy').value = 'scope', $('treeBy').onchange(), 1")
+    time.sleep(0.3)
+    for row in range(4):
+        tab.run(f"document.querySelectorAll('#tree .row')[{row}]?.click(), 1")
+        time.sleep(1)
+
+
+def select_far(tab: Tab) -> None:
+    for part in (0.98, 0.02, 0.5):
+        tab.run(f"go({{ tab: 'graph', instruction: Math.floor({part} * model.count) }}), 1")
+        time.sleep(0.8)
+
+
+def open_reports(tab: Tab) -> None:
+    for report in ("schedule", "memory", "cost", "calls"):
+        tab.run(f"go({{ tab: '{report}' }}), 1")
+        time.sleep(2)
+        tab.run("go({ instruction: Math.floor(model.count / 3) }), 1")
+        time.sleep(0.5)
+        tab.run("go({ instruction: Math.floor(model.count / 2) }), 1")
+        time.sleep(0.5)
+
+
+STEPS = (scroll, select_rows, read_text, search, open_scopes, select_far, open_reports)
+
+
+def test_what_one_does_takes_no_long_task(tab: Tab, page: Path) -> None:
+    figures = ("tdur", "dur") if os.getloadavg()[0] < (os.cpu_count() or 1) else ("tdur",)
+    longest: dict[tuple[str, str], list[float]] = {}
+    nodes = []
     for _ in range(_ROUNDS):
         tab.open(page, fragment=f"?{time.monotonic()}")
         until_ready(tab)
-        trace = tab.trace()
-        for step in range(20):
-            tab.wheel(150, 400, 500 * step)
-            time.sleep(0.02)
-        for row in range(3):
-            tab.click(150, 300 + 44 * row)
-            time.sleep(0.5)
+        time.sleep(1)
+        for step in STEPS:
+            trace = tab.trace()
+            step(tab)
+            events = trace.stop()
+            for figure in ("tdur", "dur"):
+                key = step.__name__, figure
+                longest.setdefault(key, []).append(longest_task(events, figure))
             nodes.append(tab.run("document.getElementsByTagName('*').length"))
-        tab.run("document.querySelector('button[data-tab=text]').click(), 1")
-        for step in range(20):
-            tab.wheel(600, 400, 2000 * step)
-            time.sleep(0.02)
-        for row in range(3):
-            tab.click(500, 300 + 40 * row)
-            time.sleep(0.2)
-            nodes.append(tab.run("document.getElementsByTagName('*').length"))
-        events = trace.stop()
-        longest.append(longest_task(events, "tdur"))
-        elapsed.append(longest_task(events, "dur"))
     assert tab.errors() == []
-    print(f"\nlongest task {median(longest):.0f} ms of the processor, {median(elapsed):.0f} ms")
-    print(f"at most {max(nodes):,} nodes")
-    assert median(longest) < 100
+    medians = {key: median(found) for key, found in longest.items()}
+    for (name, figure), found in medians.items():
+        print(f"\n{name}: {found:.0f} ms by {figure}", end="")
+    print(f"\nat most {max(nodes):,} nodes")
+    too_long = {key: ms for key, ms in medians.items() if key[1] in figures and ms >= 100}
+    assert too_long == {}
     assert max(nodes) < 5000
 
 
