@@ -24,6 +24,7 @@ from tests.reports.html.browsing import (
 from gallery_lib.chromium import Tab
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
+from hloopt.reports.diff.comparison import diff_modules
 from hloopt.reports.view.findings import view_of
 from hloopt.text import parse_module
 
@@ -141,7 +142,9 @@ def test_a_view_never_scrolls_sideways(tab: Tab, page: Path, width: int, view: s
 def test_changes_lead_to_instructions(tab: Tab, tmp_path: Path) -> None:
     path = tmp_path / "changes.html"
     modules = read_module(str(MODULE)), read_module(str(BEFORE))
-    path.write_text(view_of(*modules, CostModelChoice()), encoding="utf-8")
+    after, before = modules
+    page = view_of(after, diff_modules(before, after), CostModelChoice())
+    path.write_text(page, encoding="utf-8")
     show(tab, path)
     name = text(tab, "#changeLines .mark-added")
     click(tab, "#changeLines .mark-added")
@@ -171,7 +174,7 @@ ENTRY {name}.e {{
 }}
 """)
     path = tmp_path / "nasty.html"
-    path.write_text(view_of(module, module, H100), encoding="utf-8")
+    path.write_text(view_of(module, diff_modules(module, module), H100), encoding="utf-8")
     for view in ("graph", "text", "schedule", "memory", "cost", "calls", "changes"):
         show(tab, path, f"#tab={view}&computation={name}.e&instruction={name}")
         assert name[:50] in text(tab, "#details h2")

@@ -22,6 +22,7 @@ from tests.reports.html.browsing import (
 
 from gallery_lib.chromium import Tab
 from hloopt.cost_models import CostModelChoice
+from hloopt.reports.diff.comparison import diff_modules
 from hloopt.reports.view.findings import view_of
 from hloopt.text import parse_module
 
@@ -46,7 +47,9 @@ def changes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parse_module(f"HloModule m\nENTRY e {{\n{BODY.format(*words)}}}\n")
         for words in (("gone", "sine", "gone", "cosine"), ("new", "exponential", "new", "abs"))
     )
-    path.write_text(view_of(after, before, CostModelChoice()), encoding="utf-8")
+    path.write_text(
+        view_of(after, diff_modules(before, after), CostModelChoice()), encoding="utf-8"
+    )
     return path
 
 

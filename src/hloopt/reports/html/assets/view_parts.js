@@ -150,7 +150,7 @@ function kindsOf(model, members) {
   const counts = new Map(), times = new Map();
   let time = 0;
   for (const i of members) {
-    const kind = model.kind(i), own = model.microseconds?.[i] ?? 0;
+    const kind = model.kind(i), own = model.times?.cycles[i] ?? 0;
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     times.set(kind, (times.get(kind) ?? 0) + own);
     time += own;
