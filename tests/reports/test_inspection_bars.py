@@ -1,4 +1,4 @@
-"""Large modules: a skeleton is one screen, and looking at an instruction takes no second."""
+"""Large modules: a skeleton is one screen, and looking at an instruction is quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.reports.html.large_module import large_module
 
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
@@ -23,7 +22,6 @@ from hloopt.reports.neighborhood.terminal import render_neighborhood
 from hloopt.reports.schedule.run import cycle_unit, run_times
 from hloopt.reports.skeleton.program import find_skeleton
 from hloopt.reports.skeleton.terminal import render_skeleton
-from hloopt.text import parse_module
 
 pytestmark = pytest.mark.slow
 
@@ -52,18 +50,30 @@ def test_the_skeletons_of_the_largest_modules_are_one_screen(shared: Path) -> No
         assert text_of(page).count("\n") <= 60, path.name
 
 
-@pytest.fixture(scope="module")
-def module() -> Module:
-    return parse_module(large_module(60_000))
+@pytest.fixture(
+    scope="module",
+    params=[
+        "corpus/benchmarks/hlo_llama31_8b_bf16_1x8.hlo",
+        "oracle/gpu/hlo_llama31_8b_bf16_1x8/default/after_optimizations.hlo.gz",
+    ],
+    ids=["31,855 instructions", "63,140, scheduled"],
+)
+def module(request: pytest.FixtureRequest) -> Module:
+    shared: Path = request.getfixturevalue("shared")
+    module = read_module(str(shared / request.param))
+    assert module.instruction_count() in (31_855, 63_140)
+    return module
 
 
-def test_an_instruction_of_a_large_module_is_shown_in_a_second(module: Module) -> None:
+def test_an_instruction_of_a_large_module_is_shown_at_once(module: Module) -> None:
     begin = time.process_time()
     page, times = console(), run_times(module, H100)
-    details = ModuleDetails(module, times, alive_at_peak(module))
+    alive = alive_at_peak(module) if module.is_scheduled else None
+    details = ModuleDetails(module, times, alive)
     instruction = module.entry.root
     render_neighborhood(find_neighborhood(instruction, 2), details, cycle_unit(times), page)
-    assert time.process_time() - begin < 1
+    # Of a module with a schedule it says what is alive at the peak, for which buffers are assigned.
+    assert time.process_time() - begin < (2 if module.is_scheduled else 1)
     assert f"%{instruction.name}" in text_of(page)
 
 
