@@ -112,7 +112,7 @@ def test_folders_without_texts_are_an_error(folder: Path) -> None:
 def test_every_command_is_drawn_and_ends_with_an_answer(folder: Path) -> None:
     dice = random.Random(5)
     files = [str(folder / name) for name in ("a.hlo", "b.hlo")]
-    lines = [commands.command_line(dice, files, str(folder)) for _ in range(400)]
+    lines = [commands.command_line(dice, files, str(folder)) for _ in range(2000)]
     names = {tuple(line[: len(words)]) for line in lines for words in commands.drawn_commands()}
     assert names >= commands.drawn_commands().keys()
     assert {flag for line in lines for flag in line} >= {"--format", "--by", "--passes", "-o"}

@@ -121,7 +121,7 @@ def test_exports_need_no_page(path: Path, tmp_path: Path) -> None:
         (["x.hlo", "{path}", "--dot", "{path}"], "--dot would overwrite the input {path}"),
         (["{path}", "--dot", "x", "--perfetto", "x"], "--dot and --perfetto cannot both be"),
         (["{path}", "--dot", "x", "-o", "./x"], "-o cannot both be written to"),
-        (["{path}", "--dot", "/dev/stdout", "-o", "-"], "-o cannot both be written to -"),
+        (["{path}", "--dot", "/dev/stdout", "-o", "-"], "-o cannot both be written to"),
         (["{path}", "--perfetto", "x"], "error[HLO014]: a timeline needs a target"),
         (["-", "-"], "only one of two modules can come from standard input"),
     ],

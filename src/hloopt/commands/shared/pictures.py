@@ -27,13 +27,13 @@ def check_outputs(outputs: Mapping[str, str], inputs: Sequence[str]) -> None:
     from hloopt.files import STANDARD_STREAM
 
     read = {os.path.realpath(path) for path in inputs}
-    taken: dict[str, str] = {}
+    taken: dict[str, tuple[str, str]] = {}
     for option, output in outputs.items():
         if output != STANDARD_STREAM and os.path.realpath(output) in read:
             raise click.UsageError(f"{option} would overwrite the input {output}")
-        other = taken.setdefault(_place(output), option)
+        other, path = taken.setdefault(_place(output), (option, output))
         if other != option:
-            raise click.UsageError(f"{other} and {option} cannot both be written to {output}")
+            raise click.UsageError(f"{other} and {option} cannot both be written to {path}")
 
 
 def _place(path: str) -> str:
