@@ -12,19 +12,22 @@ from hloopt.text.instruction_printer import InstructionPrinter
 
 
 def with_source_comments(
-    text: str, computations: Iterable[Computation], printer: InstructionPrinter
+    text: str,
+    computations: Iterable[Computation],
+    printer: InstructionPrinter,
+    span: tuple[int, int],
 ) -> str:
-    """The text with the source line behind each instruction, in place of an older one.
+    """A span of the text with the source line behind each instruction, in place of an older one.
 
-    `computations` stand in the text as they were read. O(length of the text).
+    `computations` stand in the span as they were read. O(length of the span).
     """
     parts: list[str] = []
-    done = 0
+    done, last = span
     for end, comment in sorted(_comments(text, computations, printer), key=itemgetter(0)):
         parts += (text[done:end], comment)
         old = SOURCE_COMMENT.match(text, end)
         done = end if old is None else old.end()
-    return "".join([*parts, text[done:]])
+    return "".join([*parts, text[done:last]])
 
 
 def _comments(

@@ -32,7 +32,8 @@ def write_module(module: Module, options: PrintOptions, rewrite: Rewrite) -> str
     if options.keep_text and module.is_pristine and module.source is not None:
         if not options.inline_source:
             return module.source.text
-        return with_source_comments(module.source.text, module.computations.values(), printer)
+        text = module.source.text
+        return with_source_comments(text, module.computations.values(), printer, (0, len(text)))
     parts = [format_header(module, options, rewrite), "\n\n"]
     for computation in printed_computations(module, options):
         parts += (write_computation(computation, printer), "\n\n")
@@ -96,10 +97,10 @@ def write_computation(computation: Computation, printer: InstructionPrinter) -> 
     elif computation.is_pristine and computation.source_range:
         source = computation.module.source
         assert source is not None
-        first, last = computation.source_range
+        span = computation.source_range
         if not options.inline_source:
-            return source.text[first:last]
-        return with_source_comments(source.text[:last], (computation,), printer)[first:]
+            return source.text[slice(*span)]
+        return with_source_comments(source.text, (computation,), printer, span)
     else:
         order = stable_order(computation)
         for start in order:
