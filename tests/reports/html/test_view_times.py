@@ -17,20 +17,16 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.reports.html.browsing import BROWSER
 from tests.reports.html.large_module import large_module
 
-from gallery_lib.chromium import NAMES, Tab, chromium, find_chromium
+from gallery_lib.chromium import Tab, chromium
 from hloopt.cost_models import CostModelChoice
 from hloopt.files import read_module
 from hloopt.reports.view.findings import view_of
 from hloopt.text import parse_module
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        find_chromium() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed"
-    ),
-]
+pytestmark = BROWSER
 
 _ROUNDS = 5
 _MARK_FIRST_ROW = """
