@@ -92,7 +92,7 @@ def _judge_chain(
     verdict.counts["starts"] += len(chosen)
     verdict.counts["chains"] += len(chosen)
     try:
-        _prepare(module)
+        schedule_for_memory(module)
         ours = _orders(module)
         verdict.counts["equal starts"] += sum(ours[name] == before[name] for name in chosen)
         if difference := first_difference(ours, {name: before[name] for name in chosen}):
@@ -111,7 +111,7 @@ def _judge_refusal(
     verdict.counts["refused"] += 1
     module = as_compiled(text, answer)
     try:
-        _prepare(module)
+        schedule_for_memory(module)
         _schedule(module, config, model)
     except HloError:
         return
@@ -156,7 +156,7 @@ def _scheduled_for_memory(text: str, answer: Answer) -> Module:
     return module
 
 
-def _prepare(module: Module) -> None:
+def schedule_for_memory(module: Module) -> None:
     """Give the module the order that the scheduler begins with."""
     context = PassContext()
     MemoryScheduler(MemoryScheduler.Options(preset="xla-gpu")).run(module, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import NamedTuple
 
 from hloopt.analysis.latency import LatencyModel
@@ -16,6 +17,15 @@ from hloopt.analysis.latency.statistics import (
 from hloopt.ir import Computation, Instruction
 from hloopt.scheduling.engine.scheduler import Scheduler
 from hloopt.scheduling.search.check import initial_state
+from hloopt.scheduling.search.exact.clock import Times
+from hloopt.scheduling.search.exact.solve import (
+    Effort,
+    Limits,
+    Objective,
+    counts_exposed,
+    solve,
+    value,
+)
 from hloopt.scheduling.search.problem import (
     TICKS,
     Problem,
@@ -50,6 +60,7 @@ class ComputationSearch:
     scheduler: Scheduler
     model: LatencyModel
     """The times of a run: where the scheduler is told constants in place of times, they are not."""
+    objective: Objective
     instructions: list[Instruction]
     problem: Problem
     walk: Walk
@@ -58,6 +69,8 @@ class ComputationSearch:
     best_nodes: list[int]
     peak: int
     """Bytes that the best order adds to what is alive below the call, at most."""
+    proved: int | None = None
+    """The ticks that no order is better than, as a solver proved; what counts is `value`."""
     callers: list[tuple[ComputationSearch, int]] = field(default_factory=list)
     """The nodes that call it, if all of these are in computations that are searched."""
     callees: dict[int, list[ComputationSearch]] = field(default_factory=dict)
@@ -71,7 +84,7 @@ class ComputationSearch:
         computation: Computation,
         scheduler: Scheduler,
         model: LatencyModel,
-        objective: str,
+        objective: Objective,
         seed: int,
     ) -> ComputationSearch:
         """The search from the present order on. O(edges + uses of buffers)."""
@@ -86,6 +99,7 @@ class ComputationSearch:
             computation=computation,
             scheduler=scheduler,
             model=model,
+            objective=objective,
             instructions=instructions,
             problem=problem,
             walk=walk,
@@ -120,6 +134,33 @@ class ComputationSearch:
         walk.restart(self.best_nodes)
         self.peak = walk.order.peak()
 
+    def solve(self, effort: Effort, fits: Callable[[Sequence[Instruction]], bool]) -> None:
+        """Look for the best order there is, and note what is proved. Needs OR-Tools.
+
+        Orders count that fit in the memory that other computations leave now.
+        """
+        problem, best = self.problem, self._value()
+        if self.walk.is_finished:
+            self.proved = best
+            return
+        self.begin_round()
+        plain, known = (Times.of(problem, nodes) for nodes in (problem.nodes, self.best_nodes))
+        longest = plain if counts_exposed(problem, self.objective) else known
+        limits = Limits(
+            least=sum(problem.cost) + self.walk.least_ticks,
+            most=max(longest.end),
+            most_exposed=plain.exposed(problem),
+        )
+        solution = solve(problem, self.best_nodes, self.objective, limits, effort)
+        if solution is not None:
+            self.proved = solution.least
+            if value(problem, solution.nodes, self.objective) < best:
+                self.walk.restart(solution.nodes)
+        self.end_round(fits)
+
+    def _value(self) -> int:
+        return value(self.problem, self.best_nodes, self.objective)
+
     def room(self, node: int) -> int:
         """Bytes that what a node calls may add, in the best order."""
         return self.problem.memory.limit - self.walk.order.usage_below(node)
@@ -130,15 +171,12 @@ class ComputationSearch:
         before, after = self.plain, self.best
         if not self.walk.waited:
             return None
-        least = (sum(self.problem.cost) + self.walk.least_ticks) / TICKS
-        bound = min(least, after.total_cycles)  # whose starts are rounded
         if after is before:
             return Finding(
                 root,
                 False,
                 f"no order of {name} was found that takes less than "
-                f"{_number(before.total_cycles)} {self.model.unit}; "
-                f"none takes less than {_number(bound)}",
+                f"{_number(before.total_cycles)} {self.model.unit}; none {self._bound()}",
             )
         return Finding(
             root,
@@ -146,8 +184,26 @@ class ComputationSearch:
             f"{name} takes {_number(after.total_cycles)} {self.model.unit} instead of "
             f"{_number(before.total_cycles)}, {_number(after.total_wasted)} instead of "
             f"{_number(before.total_wasted)} of them waiting for collectives"
-            f"{self._host_waiting()}; no order takes less than {_number(bound)}",
+            f"{self._host_waiting()}; no order {self._bound()}",
         )
+
+    def _bound(self) -> str:
+        """A clause on how good any order can be, and how near to that the best one is."""
+        least = sum(self.problem.cost) + self.walk.least_ticks
+        if self.proved is None:
+            return f"takes less than {_number(min(least / TICKS, self.best.total_cycles))}"
+        now = self._value()
+        if now <= self.proved:
+            near = " (proved optimal)"
+        elif self.proved:
+            near = f" (within {_percent(now / self.proved - 1)} of the bound)"
+        else:
+            near = ""
+        if counts_exposed(self.problem, self.objective):
+            least_exposed = min(self.proved / TICKS, self.best.total_wasted)
+            return f"waits less than {_number(least_exposed)} for collectives{near}"
+        least = max(least, self.proved)
+        return f"takes less than {_number(min(least / TICKS, self.best.total_cycles))}{near}"
 
     def _host_waiting(self) -> str:
         """A clause on waiting for copies to or from the host, if there is any."""
@@ -206,3 +262,8 @@ def _is_worse(statistics: ScheduleStatistics, than: ScheduleStatistics) -> bool:
 
 def _number(cycles: float) -> str:
     return f"{round(cycles, 1):,.12g}"
+
+
+def _percent(part: float) -> str:
+    """Rounded up, so that it is true."""
+    return f"{ceil(part * 1000) / 10:g} %"

@@ -15,6 +15,7 @@ from hloopt.scheduling.search.computation_search import (
     Finding,
     link,
 )
+from hloopt.scheduling.search.exact.solve import Effort, require_solver
 from hloopt.scheduling.search.packing import Packing
 from hloopt.scheduling.search_options import SearchOptions
 from hloopt.search_budget import Progress, SearchBudget
@@ -42,7 +43,8 @@ def search_module(
     """Improve the present orders of `computations`, which come callees first.
 
     In the end no computation takes longer, or waits longer for collectives, than before, the
-    module needs no more memory than allowed, and every rule of the scheduler holds.
+    module needs no more memory than allowed, and every rule of the scheduler holds. Raises
+    PipelineError where `options` name a solver that is not installed.
     """
     budget = SearchBudget(
         "a better schedule",
@@ -50,8 +52,12 @@ def search_module(
         on_progress,
         steps_per_report=_STEPS_PER_REPORT,
     )
+    if options.solver is not None:
+        require_solver()
     search = ModuleSearch(scheduler, computations, options)
     search.run(budget)
+    if options.solver is not None:
+        search.solve(options, on_progress)
     return SearchOutcome(budget.taken, search.adopt())
 
 
@@ -99,6 +105,15 @@ class ModuleSearch:
             if budget.part >= 1:
                 break
             steps = int(steps * _GROWTH)
+
+    def solve(self, options: SearchOptions, on_progress: Progress | None) -> None:
+        """Let the solver go on from the best order of each small computation, callees first."""
+        effort = Effort(options.solver_time, options.iterations is not None)
+        small = [s for s in self.searches if len(s.instructions) <= options.solver_limit]
+        for number, search in enumerate(small):
+            if on_progress is not None:
+                on_progress(f"solving %{search.computation.name}", number / len(small))
+            search.solve(effort, partial(self.packing.fits, search.computation))
 
     def adopt(self) -> list[Finding]:
         """Give the computations the best orders found, if all of them hold together."""

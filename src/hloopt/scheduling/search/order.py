@@ -82,7 +82,7 @@ class Order:
         memory = self.problem.memory
         most = 0
         for position, node in enumerate(self.nodes):
-            begun = sum(memory.size[b] for b in memory.begins[node] if self._last[b] > position)
+            begun = sum(memory.size[b] for b in memory.begins[node] if self._last[b] >= position)
             most = max(
                 most,
                 self._below[position] + begun,
