@@ -128,6 +128,10 @@ sol-questions: $(DEV) ## COUNT random products, all-reduces (300): ours, XLA:GPU
 search-table: $(DEV) ## searched schedules beside XLA's, into docs/: a minute for each of 15 modules
 	$(BIN)/python tools/search_table.py --shared $(HLOOPT_SHARED) --write
 
+.PHONY: schedule-gap
+schedule-gap: $(DEV) ## searched schedules of COUNT random programs (200) beside proved bounds, into docs/; resumes
+	$(BIN)/python tools/schedule_gap.py --seed $(SEED) --count $(or $(COUNT),200) --write
+
 .PHONY: agreement
 agreement: $(XLA) ## the interpreter and XLA:CPU on the corpus: an hour, or COUNT modules of it
 	$(BIN)/python tools/agreement.py --shared $(HLOOPT_SHARED) --jobs $(PYTEST_WORKERS) \

@@ -70,7 +70,14 @@ def test_the_defaults_are_those_of_xla() -> None:
 
 def test_a_search_takes_half_a_minute_and_shortens_all_waiting() -> None:
     assert SearchOptions() == SearchOptions(
-        budget=Seconds(30), iterations=None, seed=0, objective="makespan", memory_limit=None
+        budget=Seconds(30),
+        iterations=None,
+        seed=0,
+        objective="makespan",
+        memory_limit=None,
+        solver=None,
+        solver_limit=60,
+        solver_time=Seconds(60),
     )
 
 

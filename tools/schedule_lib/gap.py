@@ -45,11 +45,11 @@ class Gap:
     instructions: int
     operations: int
     plain: int
-    """What the schedule of the rules takes."""
+    """The time of the schedule of the rules."""
     searched: int
-    """What the best takes that the search found."""
+    """The time of the best that the search found."""
     solved: int
-    """What the best takes that the solver found from there on."""
+    """The time of the best that the solver found from there on."""
     proved: int
     """No order takes less."""
     seconds: float

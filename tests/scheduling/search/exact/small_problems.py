@@ -95,8 +95,8 @@ def _add_claims(dice: Random, problem: Problem) -> None:
     for resource in (0, 1):
         if dice.random() < 0.7:
             problem.left[resource] = _least_left(problem, resource)
-    if dice.random() < 0.1:
-        problem.left[0] = 0
+    if dice.random() < 0.15:
+        problem.left[0] = max(0, _least_left(problem, 0) - 1)
 
 
 def _least_left(problem: Problem, resource: int) -> int:

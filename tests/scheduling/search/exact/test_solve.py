@@ -119,7 +119,7 @@ def test_only_waiting_for_collectives_counts_where_there_is_other(objective: Obj
 
 
 def test_nodes_that_do_not_matter_are_put_in_afterwards() -> None:
-    """What takes no time and claims nothing has no place where memory and pins are no matter."""
+    """Nodes without time and claims have no place where memory and pins do not matter."""
     seen = set()
     for seed in SEEDS:
         relations = Relations.of(small_problem(seed))

@@ -11,7 +11,7 @@ from hloopt.scheduling.search.problem import NO_PAIR, Problem
 
 @dataclass(slots=True)
 class Relations:
-    """What dependencies, scheduling groups and claims that keep their order say of all orders."""
+    """The consequences of dependencies, groups and rules on who may overlap for all orders."""
 
     problem: Problem
     placed: list[int]
@@ -19,10 +19,9 @@ class Relations:
     nothing and are in nobody's way, so that they can be put in afterwards."""
     has_memory: bool
     """Whether some order may exceed the memory limit."""
-    claims_keep_order: bool
-    """Whether nodes with claims stay in order. Besides a rule of the target, that is so where they
-    do not fit as they are: a resource that the rules leave out of a computation's share is not
-    there, and another order of claims is refused."""
+    claims_fit: bool
+    """Whether the plain order keeps the limits of all resources. A computation's share of them may
+    be less; then claims stay in order, or all of them have to fit."""
     before: list[int]
     """By node all that precede it, as bits."""
 
@@ -36,8 +35,7 @@ class Relations:
             for node in problem.nodes
             if has_memory or is_pinned or is_timed(problem, node) or problem.claims[node]
         ]
-        keeps = problem.claims_keep_order or not _claims_fit(problem)
-        return cls(problem, placed, has_memory, keeps, _closure(problem, claims_keep_order=keeps))
+        return cls(problem, placed, has_memory, _claims_fit(problem), _closure(problem))
 
     def precedes(self, node: int, other: int) -> bool:
         """Whether a node comes before another in every order. O(1)."""
@@ -72,6 +70,11 @@ def is_timed(problem: Problem, node: int) -> bool:
     )
 
 
+def claimants_of(problem: Problem) -> list[int]:
+    """The nodes that resources matter to, in the plain order."""
+    return [node for node in problem.nodes if problem.claims[node] is not None]
+
+
 def _may_exceed_memory(problem: Problem) -> bool:
     """Whether all buffers at once would exceed the limit."""
     memory = problem.memory
@@ -92,13 +95,12 @@ def _claims_fit(problem: Problem) -> bool:
     return True
 
 
-def _closure(problem: Problem, *, claims_keep_order: bool) -> list[int]:
+def _closure(problem: Problem) -> list[int]:
     edges: list[list[int]] = [list(earlier) for earlier in problem.predecessors]
     for node, follower in problem.follower.items():
         edges[follower].append(node)
-    if claims_keep_order:
-        claimants = [node for node in problem.nodes if problem.claims[node] is not None]
-        for node, claimant in pairwise(claimants):
+    if problem.claims_keep_order:
+        for node, claimant in pairwise(claimants_of(problem)):
             edges[claimant].append(node)
     before = [0] * len(edges)
     for node in problem.nodes:

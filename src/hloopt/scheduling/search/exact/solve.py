@@ -17,7 +17,7 @@ Objective = Literal["makespan", "exposed"]
 
 
 class Limits(NamedTuple):
-    """What is known of all orders, and which of them are of interest, in ticks."""
+    """A bound for all orders, and limits of those that are of interest, in ticks."""
 
     least: int
     """No order takes less."""

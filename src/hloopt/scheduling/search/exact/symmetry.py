@@ -62,7 +62,7 @@ class _Symmetry:
         ]
         groups = problem.follower
         fixed = {*groups, *groups.values(), *problem.not_later, *problem.not_earlier}
-        if relations.claims_keep_order:
+        if problem.claims_keep_order or not relations.claims_fit:
             fixed.update(n for n, claim in enumerate(problem.claims) if claim is not None)
         return cls(problem, buffers, of_node, frozenset(fixed))
 
