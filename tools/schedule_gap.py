@@ -128,13 +128,15 @@ def _mean(numbers: Sequence[float]) -> float:
 def _summary(found: Sequence[Gap]) -> list[str]:
     proved = [gap for gap in found if gap.is_proved]
     near = sum(gap.gap <= _NEAR for gap in proved)
+    known = sum(gap.plain == gap.proved for gap in proved)
     others = [gap.solved / gap.proved - 1 for gap in found if not gap.is_proved]
     rest = f"; of the others the best order is within {max(others):.0%} of the bound" * bool(others)
     return [
         f"{len(proved)} of {len(found)} are solved to a proof (wanted: {_PROVED:.0%}){rest}. The "
         f"search is within {_NEAR:.0%} of the bound in {near} of the {len(proved)}, "
-        f"{near / max(len(proved), 1):.1%} (wanted: {_NEAR_SHARE:.0%}). Each solved order keeps "
-        "the scheduler's rules and the memory limit, and takes the same time in the simulator."
+        f"{near / max(len(proved), 1):.1%} (wanted: {_NEAR_SHARE:.0%}); {known} schedules of "
+        "the rules are the best already. Each solved order keeps the scheduler's rules and the "
+        "memory limit, and takes the same time in the simulator."
     ]
 
 
