@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.scheduling.asynchronous_programs import random_program
 from tests.scheduling.search.exact.small_problems import best_value, limits_of, small_problem
+from tests.scheduling.test_search import problems_of
 
 from hloopt.scheduling.search.exact.clock import Times
 from hloopt.scheduling.search.exact.relations import Relations
@@ -149,3 +151,16 @@ def test_times_are_those_of_the_search() -> None:
         times, order = Times.of(problem, problem.nodes), Order(problem)
         assert times.wait == order.timeline.wait
         assert max(times.end) == sum(problem.cost) + sum(times.wait)
+
+
+@pytest.mark.parametrize("is_deterministic", [True, False])
+def test_the_solver_ends_in_time(*, is_deterministic: bool) -> None:
+    """It would go on for seconds; an order in hand is no worse than the one that it was given."""
+    problem = problems_of(random_program(2, 40))[-1]
+    limits = limits_of(problem, "makespan")
+    question = _Question(problem, problem.nodes, "makespan", limits, waits=False)
+    solution = question.answer(Effort(0.1, is_deterministic))
+    assert 0 < question.seconds < 0.5
+    if solution is not None:
+        assert limits.least <= solution.least
+        assert value(problem, solution.nodes, "makespan") <= limits.most
