@@ -28,6 +28,7 @@ def limit_claims(model: CpModel, places: Places) -> None:
     has_to_fit: list[LiteralT] = []
     if not relations.claims_fit:
         stays = model.new_bool_var("")
+        model.add_hint(stays, claimants == sorted(claimants, key=places.hint.__getitem__))
         for node, claimant in pairwise(claimants):
             model.add_implication(stays, places.before(node, claimant))
         has_to_fit.append(~stays)

@@ -39,7 +39,9 @@ def limit_memory(model: CpModel, places: Places) -> None:
         limit += size if is_at_end else 0
         start = 2 * places[begin[buffer]] if buffer in begin else 0
         stop = end if is_at_end else 2 * places.last_of(users[buffer]) + 1
-        length = model.new_int_var(1, end, "")
+        known = end if is_at_end else 2 * max(places.hint[user] for user in users[buffer]) + 1
+        known -= 2 * places.hint[begin[buffer]] if buffer in begin else 0
+        length = places.variable(1, end, known)
         intervals.append(model.new_interval_var(start, length, stop, ""))
         bytes_of.append(size)
     for node in relations.placed:

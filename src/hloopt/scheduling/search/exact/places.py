@@ -25,12 +25,13 @@ class Places:
         self.relations = relations
         nodes = relations.placed
         placed = {*nodes}
-        self._hint = {node: at for at, node in enumerate(n for n in order if n in placed)}
+        self.hint = {node: at for at, node in enumerate(n for n in order if n in placed)}
+        """By node its place in the order that is known."""
         self._at: dict[int, IntVar] = {}
         for node in nodes:
             earlier = sum(relations.precedes(other, node) for other in nodes)
             later = sum(relations.precedes(node, other) for other in nodes)
-            self._at[node] = self.variable(earlier, len(nodes) - 1 - later, self._hint[node])
+            self._at[node] = self.variable(earlier, len(nodes) - 1 - later, self.hint[node])
         self._first: dict[tuple[int, int], IntVar] = {}
         """Whether the first node of two comes first; their order decides about the key."""
         self._add_order()
@@ -58,7 +59,7 @@ class Places:
         last = self.relations.last_of(nodes)
         if len(last) == 1:
             return self._at[last[0]]
-        hint = max(self._hint[node] for node in last)
+        hint = max(self.hint[node] for node in last)
         place = self.variable(0, len(self._at) - 1, hint)
         for node in last:
             self._model.add(place >= self._at[node])
@@ -82,10 +83,10 @@ class Places:
             if self.relations.precedes(node, other) or self.relations.precedes(other, node):
                 continue
             literal = self._first[pair] = model.new_bool_var("")
-            model.add_hint(literal, self._hint[node] < self._hint[other])
+            model.add_hint(literal, self.hint[node] < self.hint[other])
             model.add(at[node] < at[other]).only_enforce_if(literal)
             model.add(at[other] < at[node]).only_enforce_if(~literal)
-        by_hint = sorted(nodes, key=self._hint.__getitem__)
+        by_hint = sorted(nodes, key=self.hint.__getitem__)
         for node, other in alike(self.relations, by_hint):
             model.add(at[node] < at[other])
 

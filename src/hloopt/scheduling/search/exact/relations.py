@@ -45,10 +45,6 @@ class Relations:
         """Those that precede none of the others. O(nodes²)."""
         return [n for n in nodes if not any(self.precedes(n, other) for other in nodes)]
 
-    def first_of(self, nodes: Sequence[int]) -> list[int]:
-        """Those that none of the others precedes. O(nodes²)."""
-        return [n for n in nodes if not any(self.precedes(other, n) for other in nodes)]
-
     def completed(self, placed: Sequence[int]) -> list[int]:
         """An order of all nodes, from one of those that are placed. O(nodes²)."""
         order: dict[int, None] = {}
