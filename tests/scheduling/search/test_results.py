@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.scheduling.asynchronous_programs import random_program
 from tests.scheduling.programs import scheduled
+from tests.scheduling.search.exact.small_problems import all_orders
 from tests.scheduling.search.test_moves import usages
 from tests.scheduling.test_search import figures, problems_of, scheduling_of
 
@@ -39,23 +39,6 @@ def small(uses_first: str, hidden_by: str) -> str:
   ROOT r = (f32[16], f32[8], f32[8]) tuple(e, w, v)""",
         "\n".join(WORK.replace("f {", f"{name} {{") for name in "fgh"),
     )
-
-
-def all_orders(problem: Problem) -> Iterator[list[int]]:
-    """Every order that keeps the dependencies."""
-    count = len(problem.nodes)
-    order: list[int] = []
-
-    def extended() -> Iterator[list[int]]:
-        if len(order) == count:
-            yield [*order]
-        for node in range(count):
-            if node not in order and {*problem.predecessors[node]} <= {*order}:
-                order.append(node)
-                yield from extended()
-                order.pop()
-
-    yield from extended()
 
 
 def keeps_limits(problem: Problem, nodes: list[int]) -> bool:
