@@ -19,7 +19,7 @@ from hloopt.ir import Module
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
@@ -205,3 +205,38 @@ def without_channels(module: Module) -> None:
 
 def collectives(module: Module) -> int:
     return sum(instruction.opcode in COLLECTIVES for instruction in module.instructions())
+
+
+@pytest.mark.parametrize("strategy", ["double-buffer", "full-unroll"])
+def test_loops_are_unrolled_as_in_xla(strategy: str, ask: Ask) -> None:
+    """Names and control dependencies included, but for names within the copies of reducers."""
+    flag = strategy.upper().replace("-", "_")
+    texts = list(map(with_trip_counts, generated(_LOOPS)))
+    changed = 0
+    for before, after in ask(
+        texts,
+        "loop-double-buffer-transformer",
+        [f"--xla_gpu_enable_while_loop_unrolling=WHILE_LOOP_UNROLLING_{flag}"],
+    ):
+        ours, theirs = parse_module(before), parse_module(after)
+        options = {"unroll_strategy": strategy}
+        changed += create_pass("double-buffer-loop-unrolling", options).run(ours, PassContext())
+        assert facts_outside_reducers(ours) == facts_outside_reducers(theirs), before
+    assert changed > len(texts) / 2
+
+
+def facts_outside_reducers(module: Module) -> dict[str, tuple[object, ...]]:
+    found = facts(module)
+    for computation in module.computations.values():
+        if any(caller.opcode in COLLECTIVES for caller in computation.callers):
+            for instruction in computation.instructions:
+                del found[instruction.name]
+    return found
+
+
+def with_trip_counts(text: str) -> str:
+    """The module as XLA's pass expects it: trip counts stated, no body shared."""
+    module = parse_module(text)
+    for name in ("flatten-call-graph", "while-loop-trip-count-annotator"):
+        create_pass(name).run(module, PassContext())
+    return print_module(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.properties.consistency import assert_consistent
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Computation, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
@@ -18,6 +19,15 @@ def run_checked(name: str, text: str, *, changes: bool = True, **options: object
     assert create_pass(name, options).run(module, PassContext()) == changes
     assert verify_module(module) == []
     assert_consistent(module)
+    return module
+
+
+def run_equal(name: str, text: str, **options: object) -> Module:
+    """The module after a pass that changes it: it computes the same, as far as the pass claims,
+    on three inputs and on special values."""
+    module = run_checked(name, text, changes=True, **options)
+    claim = create_pass(name, options).preserves
+    assert Reference(parse_module(text), RunSettings()).compare(module, claim) is None
     return module
 
 

@@ -115,6 +115,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"remove_cross_partition_collective_ops": True},
         {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
     ],
+    "double-buffer-loop-unrolling": [
+        {"unroll_strategy": strategy} for strategy in ("double-buffer", "full-unroll", "auto")
+    ],
     "explicit-collectives-group-async-wrapper": [{}],
     "explicit-stream-annotation-async-wrapper": [{}],
     "fingerprint-before-lhs": [{}],
@@ -225,6 +228,9 @@ LEAVES_MORE_TO_DO = [
         ("while-loop-all-reduce-code-motion", options)
         for options in OPTIONS["while-loop-all-reduce-code-motion"]
     ),
+    # Loops have trips left to be unrolled.
+    ("double-buffer-loop-unrolling", {"unroll_strategy": "double-buffer"}),
+    ("double-buffer-loop-unrolling", {"unroll_strategy": "auto"}),
     # One permute of a loop is split at a time.
     ("collective-permute-decomposer", {"pipeline_parallelism_opt_level": "enable"}),
     # A fusion that takes over the group of what it fuses counts as a member from the next run on.

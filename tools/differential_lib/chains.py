@@ -15,6 +15,7 @@ LONGEST = 5
 
 LEFT_OUT = {
     ("dce", "remove_dead_parameters_from_entry_computation"): "other parameters are not compared",
+    ("double-buffer-loop-unrolling", "loops"): "names of instructions",
     ("latency-hiding-scheduler", "search"): "takes seconds, and orders only",
     ("latency-hiding-scheduler", "profile"): "the name of a file",
     ("latency-hiding-scheduler", "cost_table"): "the name of a file",

@@ -68,6 +68,9 @@ PASSES = {
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
     "dce": ".simplification.dce:DeadCodeElimination",
+    "double-buffer-loop-unrolling": (
+        ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
+    ),
     "explicit-collectives-group-async-wrapper": (
         ".async_ops.async_wrappers:ExplicitCollectivesGroupAsyncWrapper"
     ),
@@ -147,6 +150,7 @@ ALIASES = {
     "bfloat16-fold": "bfloat16-conversion-folding",
     "conditional-simplifier": "simplify-conditional",
     "hlo-computation-deduplicator": "computation-deduplicator",
+    "loop-double-buffer-transformer": "double-buffer-loop-unrolling",
     "optimization-barrier-expander": "cse-barrier-expander",
     "p2p-schedule-preparation": "latency-hiding-scheduler-preparation",
     "sort-simplifier": "simplify-sorts",
