@@ -58,6 +58,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "all-reduce-reassociate": [{}, {"reassociate_converted_ar": True}],
     "all-reduce-simplifier": [{}],
     "all-reduce-splitter": [{}],
+    "all-reduce-to-reduce-scatter": [{}, {"min_bytes": 8}],
     "async-collective-creator": [
         {f"convert_{kind}": True for kind in KINDS},
         {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
@@ -95,7 +96,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         for direction in ("forward", "backward", "forward-sink")
         for is_as_new in (False, True)
     ],
+    "collective-uncombiner": [{}],
     "collectives-schedule-linearizer": [{}],
+    "combine-collectives": [{"groups": [["a", "b"], ["ar.0", "ar.1"], ["ag.1", "ag.2"]]}],
     "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
     "composite-rewriter": [{}],
     "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
@@ -190,6 +193,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         },
         {"max_size_in_bytes": 512, "always_spill_to_default_memory": True},
     ],
+    "synchronize-collectives": [{}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],
     "while-loop-all-reduce-code-motion": [

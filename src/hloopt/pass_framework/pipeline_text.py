@@ -99,11 +99,16 @@ class _OptionsReader(TokenReader):
     def value(self) -> object:
         if self.is_at("{"):
             return self.nested_options()
-        if not self.accept("["):
-            return self.word()
+        return self.items() if self.is_at("[") else self.word()
+
+    def items(self) -> list[object]:
+        """A list, which may hold lists."""
+        place = self.position
+        self.accept("[")
         items: list[object] = []
         while not self.accept("]"):
-            items.append(self.word())
+            with self.deeper("lists are nested too deeply", place, place + 1, "HLO608"):
+                items.append(self.items() if self.is_at("[") else self.word())
             if not self.accept(",") and not self.is_at("]"):
                 raise self.error("expected ',' or ']'", self.position, self.position + 1)
         return items

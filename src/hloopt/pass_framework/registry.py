@@ -28,6 +28,9 @@ PASSES = {
     "all-reduce-reassociate": ".collectives.reduce_reassociate:AllReduceReassociate",
     "all-reduce-simplifier": ".collectives.all_reduce_simplifier:AllReduceSimplifier",
     "all-reduce-splitter": ".collectives.all_reduce_splitter:AllReduceSplitter",
+    "all-reduce-to-reduce-scatter": (
+        ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
+    ),
     "async-collective-annotator": (
         ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -50,8 +53,12 @@ PASSES = {
     "collective-permute-decomposer": (
         ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"
     ),
+    "collective-uncombiner": ".collectives.collective_uncombiner:CollectiveUncombiner",
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
+    ),
+    "combine-collectives": (
+        ".collectives.collective_combiner.combine_collectives:CombineCollectives"
     ),
     "composite-rewriter": ".precision.block_scaling.composite_rewriter:CompositeRewriter",
     "computation-deduplicator": ".call_graph.computation_deduplicator:ComputationDeduplicator",
@@ -123,6 +130,7 @@ PASSES = {
     "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
+    "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
     "while-loop-all-reduce-code-motion": (

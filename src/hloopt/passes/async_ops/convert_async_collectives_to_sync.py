@@ -54,12 +54,12 @@ class ConvertAsyncCollectivesToSync(ModulePass):
         for computation in _scheduled(module):
             pairs: list[Pair] = []
             for start, done in pairs_without_work(computation, self.options.nop_opcodes):
-                if reason := _why_not(start):
+                if reason := why_not_synchronous(start):
                     context.missed(start, reason)
                     continue
                 if context.apply(start, "nothing hides its latency"):
                     pairs.append((start, done))
-            _replace(computation, pairs)
+            make_synchronous(computation, pairs)
             context.count("collectives made synchronous", len(pairs))
             found |= bool(pairs)
         return found
@@ -109,7 +109,7 @@ def pairs_without_work(computation: Computation, no_work: tuple[Opcode, ...]) ->
     open_starts: set[Instruction] = set()
     pairs: list[Pair] = []
     for instruction in computation.instructions:
-        if _is_collective_start(instruction):
+        if is_collective_start(instruction):
             open_starts.add(instruction)
         elif _is_done(instruction):
             start = instruction.operands[0]
@@ -123,7 +123,8 @@ def pairs_without_work(computation: Computation, no_work: tuple[Opcode, ...]) ->
     return pairs
 
 
-def _is_collective_start(instruction: Instruction) -> bool:
+def is_collective_start(instruction: Instruction) -> bool:
+    """Whether an instruction starts a collective, by an opcode of its own or around it."""
     if instruction.opcode is Opcode.ASYNC_START:
         return wrapped(instruction).opcode in SYNC_COLLECTIVES
     return OWN_STARTS.get(instruction.opcode) in SYNC_COLLECTIVES
@@ -133,7 +134,7 @@ def _is_done(instruction: Instruction) -> bool:
     return instruction.opcode is Opcode.ASYNC_DONE or instruction.opcode in OWN_DONES
 
 
-def _why_not(start: Instruction) -> str | None:
+def why_not_synchronous(start: Instruction) -> str | None:
     """The reason why no synchronous collective can do what a start does; None where one can."""
     if start.opcode is not Opcode.ASYNC_START:
         if any(operand.shape.is_tuple for operand in start.operands):
@@ -145,8 +146,11 @@ def _why_not(start: Instruction) -> str | None:
     return None
 
 
-def _replace(computation: Computation, pairs: list[Pair]) -> None:
-    """Put a synchronous collective in the place of each pair."""
+def make_synchronous(computation: Computation, pairs: list[Pair]) -> None:
+    """Put a synchronous collective in the place of each pair's done.
+
+    O(instructions of the computation + edges of the pairs).
+    """
     placed: dict[Instruction, list[Instruction]] = {}
     for start, done in pairs:
         collective = _synchronous(start, done)
