@@ -279,6 +279,8 @@ CHANGES_FEW = [
     ("host-compute-asyncifier", {}),
     # And few that fit these.
     ("all-reduce-splitter", {}),
+    ("collective-uncombiner", {}),
+    *(("combine-collectives", options) for options in OPTIONS["combine-collectives"]),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),
     ("all-gather-bcast-reorder", {}),

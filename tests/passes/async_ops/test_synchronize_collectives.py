@@ -108,3 +108,17 @@ def test_the_remark_and_a_name_that_no_start_has() -> None:
     assert [remark.reason for remark in context.remarks] == ["synchronous now"]
     (note,) = context.notes
     assert note.startswith("no start of a collective has the name %z")
+
+
+def test_a_pair_within_a_wrapped_computation_stays() -> None:
+    inner = f"""group {{
+  p = f32[8]{{0}} parameter(0)
+  s = (f32[8]{{0}}, f32[8]{{0}}) collective-permute-start(p), {PERMUTE.format(1)}
+  ROOT d = f32[8]{{0}} collective-permute-done(s)
+}}
+
+ENTRY"""
+    body = """g = ((f32[8]{0}), f32[8]{0}) async-start(x), calls=group
+  ROOT e = f32[8]{0} async-done(g)"""
+    reasons = reasons_to_stay(NAME, text_of(body).replace("ENTRY", inner))
+    assert "it is within what another async-start wraps" in reasons

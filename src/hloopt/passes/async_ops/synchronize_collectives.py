@@ -69,6 +69,8 @@ class SynchronizeCollectives(ModulePass):
         """The reason why an asynchronous collective stays so; None where it can be synchronous."""
         if start.opcode in SEND_RECV:
             return "a transfer between two devices has no synchronous form"
+        if start.parent.is_asynchronous:
+            return "it is within what another async-start wraps"
         if reason := why_not_synchronous(start):
             return reason
         done = next(iter(start.users), None)
