@@ -67,7 +67,10 @@ IR_CORE = frozenset(
 PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
-    ("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
+    (
+        *("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
+        "rematerialization",
+    ),
     ("control_flow",),
 )
 """The families of passes, as RANKS."""

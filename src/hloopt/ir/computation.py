@@ -153,14 +153,21 @@ class Computation:
         self._append(instruction, called)
         return instruction
 
-    def add_clone(self, original: Instruction, operands: Iterable[Instruction]) -> Instruction:
+    def add_clone(
+        self,
+        original: Instruction,
+        operands: Iterable[Instruction],
+        *,
+        name: str | None = None,
+    ) -> Instruction:
         """Append a copy of an instruction of this module, with other operands. O(operands).
 
-        Its name is made unique, called computations are shared, control dependencies not copied.
+        Its name (default: that of the original) is made unique, called computations are shared,
+        control dependencies not copied.
         """
         clone = Instruction()
         clone.opcode = original.opcode
-        clone.name = self.module.instruction_names.unique(original.name)
+        clone.name = self.module.instruction_names.unique(name or original.name)
         clone.shape = original.shape
         clone.operands = list(operands)
         text = clone.attribute_text = original.attribute_text

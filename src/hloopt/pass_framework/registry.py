@@ -115,6 +115,7 @@ PASSES = {
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "rematerialization": ".rematerialization.rematerialization:Rematerialization",
     "remove-unnecessary-copies": ".copy_insertion.passes:RemoveUnnecessaryCopies",
     "reorder-convert-reduce-add": (
         ".simplification.reorder_convert_reduce_add:ReorderConvertReduceAdd"

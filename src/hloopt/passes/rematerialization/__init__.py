@@ -1,0 +1,1 @@
+"""Rematerialization: less memory for a scheduled module, by computing values again."""
