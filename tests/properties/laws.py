@@ -24,6 +24,7 @@ NEED_A_SCHEDULE = (
     "instruction-hoister",
     "latency-hiding-scheduler",
     "memory-space-assignment",
+    "rematerialization",
     "scheduler-memory-fencing",
     "scheduling-instruction-annotator",
 )
@@ -167,6 +168,27 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "simplify-sorts": [{}],
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "copy-insertion": [{}, {"use_region_based_live_range_analysis": -1, "alias_info": "gpu"}],
+    "rematerialization": [
+        {"memory_limit_bytes": 0, "recompute": True, "block_size_limit": 4},
+        {"memory_limit_bytes": 64, "recompute": True, "algorithm": "peak-priority"},
+        {
+            "memory_limit_bytes": 0,
+            "recompute": True,
+            "compress": True,
+            "size_function": "pad-minor-to-64",
+            "compact_shape_function": "swap-two-minor-dimensions",
+        },
+        {
+            "memory_limit_bytes": 0,
+            "host_offload": True,
+            "host_memory_space": 5,
+            "bandwidth_to_host_bytes_per_second": 1e9,
+            "bandwidth_from_host_bytes_per_second": 1e9,
+            "flops_per_second": 1,
+            "transcendentals_per_second": 1,
+            "bytes_per_second": 1,
+        },
+    ],
     "remove-unnecessary-copies": [{}],
     "instruction-hoister": [{}],
     "memory-space-assignment": [
@@ -243,6 +265,8 @@ LEAVES_MORE_TO_DO = [
     ("copy-insertion", {}),
     ("copy-insertion", {"use_region_based_live_range_analysis": -1, "alias_info": "gpu"}),
     ("add-special-case-copies", {}),
+    # New instructions may be recomputed in their turn.
+    *(("rematerialization", options) for options in OPTIONS["rematerialization"]),
     # What it removed, dce has to take away.
     ("remove-unnecessary-copies", {}),
     # A step at a time, so that others can simplify in between.

@@ -160,6 +160,7 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("call-splitter", "boundary"): predicate,
     ("call-splitter", "call_predicate"): predicate,
     ("copy-insertion", "should_skip_removal"): predicate,
+    ("rematerialization", "async_computation_parallelism"): _as_written,
     ("remove-unnecessary-copies", "should_skip_removal"): predicate,
     ("cse", "should_eliminate_computation"): _on_computations,
     ("cse", "should_combine_constant"): _words({"result is a scalar": _is_scalar}),

@@ -19,6 +19,7 @@ from conformance_lib.expect import (  # noqa: F401  # registers
     names,
     numbers,
     operands,
+    rematerialized,
     result,
     schedules,
     structure,
@@ -31,6 +32,7 @@ from conformance_lib.memory_space.units import UNITS as MEMORY_SPACE_UNITS
 from conformance_lib.options import DEBUG_OPTIONS, SUPPORT_OPTIONS, pass_options
 from conformance_lib.pipeliner import PIPELINER
 from conformance_lib.records import Record, Step
+from conformance_lib.rematerialization import REMATERIALIZATION, rematerialization_options
 from conformance_lib.replication import REPLICATION, check_replication
 from conformance_lib.scene import Scene
 from conformance_lib.scheduling import is_scheduling_record, run_scheduling
@@ -207,12 +209,21 @@ class _Run:
         if api is not None:
             return _library_call(name, api, options)
         repeats = options.pop("until_fixed_point", False)
+        if name == REMATERIALIZATION and self.scene is not None:
+            options = rematerialization_options(options, self.scene)
         module_pass = self.create_pass(name, pass_options(name, options, self.record.config))
         if step.phase == "main":
             self.main_pass = module_pass
         if repeats:
             return lambda module: _until_fixed_point(module_pass, module)
-        return lambda module: module_pass.run(module, PassContext())
+        return lambda module: self._run_pass(module_pass, module)
+
+    def _run_pass(self, module_pass: Pass, module: Module) -> bool:
+        context = PassContext()
+        changed = module_pass.run(module, context)
+        if self.scene is not None and module_pass is self.main_pass:
+            self.scene.notes += context.notes
+        return changed
 
     def _check(self, when: str | None, value: object, scene: Scene) -> None:
         for expected in self.record.expectations:

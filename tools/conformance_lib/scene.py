@@ -30,6 +30,10 @@ class Scene:
     """Whether a valid module may mix precisions."""
     main_pass: Callable[[], Any] = lambda: None
     """The record's own pass; None where it has not run yet."""
+    notes: list[str] = field(default_factory=list)
+    """The warnings that the record's own pass gave."""
+    rematerialized: list[tuple[Instruction, Instruction]] = field(default_factory=list)
+    """New instructions of rematerialization, each after the one that it stands for."""
     error: HloError | None = None
     """The reason why the pass failed; None where it did not."""
 

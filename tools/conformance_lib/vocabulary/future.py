@@ -1,7 +1,7 @@
 """Keys of `expect` that only components to come, or helpers of theirs, could answer.
 
 A record that has one of them is skipped, and says which; a word that is in none of these forms
-still fails it. The documents: MEMORY_SPACE_ASSIGNMENT.md, REMATERIALIZATION.md,
+still fails it. The documents: MEMORY_SPACE_ASSIGNMENT.md,
 ALGSIMP_VOCABULARY.md, EVERYDAY_PASSES.md, README.md.
 """
 
@@ -11,10 +11,8 @@ from conformance_lib.expectations import declare
 from conformance_lib.forms import (
     ANY,
     BOOL,
-    TEXT,
     Form,
     mapping,
-    only,
 )
 from conformance_lib.selector_syntax import (
     SELECTOR,
@@ -27,8 +25,6 @@ declare(
     {
         "non_negative": _ANSWERS,
         "simplified": _ANSWERS,
-        "reported_originals": only(True),
-        "warns": TEXT,
         "dynamic_index_tuple_elements": ANY,  # only the notes of records say what it is
     },
 )

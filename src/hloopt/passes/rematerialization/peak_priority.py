@@ -51,7 +51,7 @@ def _warning(computation: Computation, before: int, peak: int) -> str:
 def _find_peak(walk: Walk) -> tuple[int, Item | None]:
     """The peak in bytes, and the first instruction that reaches it. O(operands and slots)."""
     peak, place = 0, walk.tracker.sequence.first
-    walk.tracker.restart()
+    walk.restart()
     for item in walk.tracker.sequence:
         walk.tracker.begin(item)
         memory = walk.memory(item)
@@ -63,8 +63,7 @@ def _find_peak(walk: Walk) -> tuple[int, Item | None]:
 
 def _lower(walk: Walk, place: Item | None) -> bool:
     """Place instructions until one has led to a change; False where none does."""
-    walk.tracker.restart()
-    walk.search.restart()
+    walk.restart()
     for item in walk.tracker.sequence:
         walk.state.check_time()
         walk.tracker.begin(item)
@@ -110,8 +109,7 @@ def _explain(walk: Walk, place: Item | None) -> None:
     """Say why what is alive at the peak stays."""
     if place is None or not walk.state.context.wants_remarks:
         return
-    walk.tracker.restart()
-    walk.search.restart()
+    walk.restart()
     for item in walk.tracker.sequence:
         walk.tracker.begin(item)
         if item is place:

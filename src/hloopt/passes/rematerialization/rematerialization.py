@@ -63,8 +63,9 @@ class Rematerialization(ModulePass):
         limit = max(0, total - result - asynchronous)
         changed = _ALGORITHMS[options.algorithm](state, module.entry, limit)
         changed |= _remove_dead_code(module, options.execution_threads, context)
-        peak = state.peaks.get(module.entry, 0) + result + asynchronous
-        self._report(context, module, before + result + asynchronous, peak)
+        after = self._peak_now(module, context) if changed else before
+        around = result + asynchronous
+        self._report(context, before + around, after + around)
         return changed
 
     def _asynchronous_memory(self, state: State) -> int:
@@ -87,7 +88,16 @@ class Rematerialization(ModulePass):
         state.peaks.clear()
         return most
 
-    def _report(self, context: PassContext, module: Module, before: int, after: int) -> None:
+    def _peak_now(self, module: Module, context: PassContext) -> int:
+        """The peak of the entry counted anew: what came to lie before a walk is in no running peak.
+
+        O(operands and slots).
+        """
+        state = State(module, self.options, context)
+        state.find_peaks(self.options.execution_threads)
+        return state.peaks.get(module.entry, 0)
+
+    def _report(self, context: PassContext, before: int, after: int) -> None:
         """The peaks as statistics, and a warning where the module still needs too much."""
         limit = self.options.memory_limit_bytes
         assert limit is not None  # else the pass has refused

@@ -37,9 +37,16 @@ class Walk:
             state, self.tracker, self.search, removes_originals=at_peak
         )
         self._unexplained: list[Item] = []
+        self._is_edited = False
         smallest = state.options.min_remat_size
         for item in self.tracker.sequence:
             item.is_candidate = sum(buffer.size for buffer in item.defined) >= smallest
+
+    def restart(self) -> None:
+        """Go back to the beginning of the schedule."""
+        self.tracker.restart()
+        self.search.restart()
+        self._unexplained = []
 
     def memory(self, item: Item) -> int:
         """Bytes in use at the current instruction, with the peaks of what it calls."""
@@ -56,6 +63,7 @@ class Walk:
         item = way.block[0]
         if not state.context.apply(item.instruction, _what(way, at)):
             return False
+        self._is_edited = True
         match way.strategy:
             case Strategy.COMPRESS:
                 compress(item, state, tracker)
@@ -70,8 +78,8 @@ class Walk:
 
     def finish(self) -> None:
         """Make the edited list the schedule of the computation."""
-        self.computation.reorder(self.tracker.sequence.instructions())
-        self.state.done.add(self.computation)
+        if self._is_edited:
+            self.computation.reorder(self.tracker.sequence.instructions())
 
     # -- remarks ------------------------------------------------------------------------------
 
