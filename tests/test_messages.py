@@ -17,6 +17,7 @@ ROOMS = {
     "passes/copy_insertion": ("passes/copy_insertion",),
     "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
+    "passes/rematerialization": ("passes/rematerialization",),
     "passes/rewriting": ("passes", "golden/passes"),  # what several families use
     "passes/scheduling": ("passes/scheduling", "scheduling", "golden/schedule"),
     "passes/simplification": ("passes/simplification",),

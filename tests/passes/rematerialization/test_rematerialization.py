@@ -98,7 +98,7 @@ s { x = f32[] parameter(0)
   ROOT n = f32[] add(x, y) }"""
     module, context = rematerialize(around(definition, extra=extra), memory_limit_bytes=PEAK - 1)
     assert "value.remat" not in str(module)
-    assert f"value: keeps 4,096 bytes: {reason} (%sine runs at 1 bytes above the limit)" in missed(
+    assert f"value: keeps 4,096 bytes: {reason} (%sine runs at 1 byte above the limit)" in missed(
         context
     )
 
@@ -118,14 +118,11 @@ def test_a_value_that_is_read_through_a_tuple_stays() -> None:
 
 
 def test_a_value_that_is_read_where_memory_is_short_stays() -> None:
-    text = around(BROADCAST).replace("sine(twice)", "pad(twice, p), padding=0_0")
-    text = text.replace(
-        "concatenate(value, value), dimensions={0}", "concatenate(value, value), dimensions={0}"
-    )
+    text = around(BROADCAST)
     limit = 8192 + 4096 + 4096 - 1  # less than `twice` needs, which reads the value
     _, context = rematerialize(text, memory_limit_bytes=limit)
     assert (
-        "value: keeps 4,096 bytes: it is read right here (%twice runs at 1 bytes above the limit)"
+        "value: keeps 4,096 bytes: it is read right here (%twice runs at 1 byte above the limit)"
         in missed(context)
     )
 
@@ -236,7 +233,7 @@ body {
 condition {
   s = f32[1] parameter(0)
   r = f32[] reshape(s)
-  k = f32[] constant(100000)
+  k = f32[] constant(inf)
   ROOT c = pred[] compare(r, k), direction=GT
 }
 ENTRY main {
@@ -249,28 +246,32 @@ ENTRY main {
   ROOT last = f32[1] slice(three), slice={[0:1]}
 }
 """
-    for limit, names in ((13 * 1024, {"value.remat"}), (9 * 1024, {"value.remat", "inner.remat"})):
+    for limit, names in ((13 * 1024, {"value.remat"}), (11 * 1024, {"value.remat", "inner.remat"})):
         module, _ = rematerialize(text, memory_limit_bytes=limit)
-        assert {i.name for i in module.instructions() if "remat" in i.name} == names
+        found = {i.name for i in module.instructions() if "remat" in i.name}
+        assert found & {"value.remat", "inner.remat"} == names
 
 
 def test_what_runs_beside_the_program_is_taken_off_the_limit() -> None:
-    extra = """f { x = f32[] parameter(0)
+    extra = """g {
+  x = f32[] parameter(0)
   b = f32[2048] broadcast(x), dimensions={}
   n = f32[2048] negate(b)
-  ROOT t = f32[] slice(n), slice={[0:1]} }"""
-    extra = extra.replace("ROOT t = f32[] slice(n)", "s = f32[1] slice(n)").replace(
-        " }", "\n  ROOT t = f32[] reshape(s) }"
-    )
-    extra = extra.replace(
-        "ROOT t = f32[] reshape(s) }", 'ROOT t = f32[] reshape(s)\n}, execution_thread="side"'
-    )
+  s = f32[1] slice(n), slice={[0:1]}
+  ROOT t = f32[] reshape(s)
+}, execution_thread="side"
+f {
+  x = f32[] parameter(0)
+  ROOT c = f32[] call(x), to_apply=g
+}, execution_thread="side"
+"""
     text = around(
-        f'{BROADCAST}\n  start = ((f32[]), f32[], s32[]) async-start(p), calls=f, async_execution_thread="side"\n'
+        f"{BROADCAST}\n  start = ((f32[]), f32[], s32[]) async-start(p), calls=f, "
+        'async_execution_thread="side"\n'
         "  done = f32[] async-done(start)",
         extra=extra,
     )
-    options: dict[str, object] = {"execution_threads": ["main"], "memory_limit_bytes": 1 << 20}
+    options: dict[str, object] = {"execution_threads": ("main",), "memory_limit_bytes": 1 << 20}
     _, alone = rematerialize(text, **options)
     _, beside = rematerialize(text, **options, async_computation_parallelism={"f": 3})
     peaks = [c.statistics["bytes at the peak before"] for c in (alone, beside)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hloopt.diagnostics import counted
 from hloopt.ir import Computation
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS
 from hloopt.passes.rematerialization.items import Item
@@ -44,7 +45,7 @@ def rematerialize_peak(state: State, computation: Computation, limit: int) -> bo
 def _warning(computation: Computation, before: int, peak: int) -> str:
     return (
         f"rematerialization makes too little progress: the peak of %{computation.name} went from "
-        f"{before:,} to {peak:,} bytes; a larger memory_limit_bytes makes it faster"
+        f"{before:,} to {counted(peak, 'byte')}; a larger memory_limit_bytes makes it faster"
     )
 
 

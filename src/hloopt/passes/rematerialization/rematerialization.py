@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.diagnostics import PassRefused, PipelineError
+from hloopt.diagnostics import PassRefused, PipelineError, counted
 from hloopt.ir.module import Module
 from hloopt.ir.ordering import repair_schedule
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
@@ -105,7 +105,7 @@ class Rematerialization(ModulePass):
         context.count("bytes at the peak after", after)
         if after > limit:
             context.note(
-                f"the module still needs {after:,} bytes, {after - limit:,} more than "
+                f"the module still needs {counted(after, 'byte')}, {after - limit:,} more than "
                 "memory_limit_bytes: remarks of kind missed say why"
             )
 

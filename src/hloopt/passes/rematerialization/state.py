@@ -1,4 +1,4 @@
-"""What one run of rematerialization shares between the computations of a module."""
+"""Facts that one run of rematerialization shares between the computations of a module."""
 
 from __future__ import annotations
 

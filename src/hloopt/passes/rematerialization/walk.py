@@ -100,27 +100,29 @@ class Walk:
         size = sum(buffer.size for buffer in item.defined if buffer.is_alive)
         if size == 0:
             return None
-        kept = f"keeps {size:,} bytes: "
+        kept = f"keeps {counted(size, 'byte')}: "
         if item.is_barred:
             return f"{kept}it was made by rematerialization"
         if not item.is_candidate:
             return f"{kept}it is smaller than min_remat_size"
         if reason := self.state.why_not(item.instruction):
             return f"{kept}{reason}"
-        if self.tracker.is_used_now(item):
-            return f"{kept}it is read right here"
         if any(buffer.indirect_users for buffer in item.defined):
             return f"{kept}it is read through a tuple or is the state of a loop"
         if any(buffer.is_nested for buffer in item.defined):
             return f"{kept}its result is a tuple in a tuple"
+        if self.tracker.is_used_now(item):
+            return f"{kept}it is read right here"
         saved = self.ways.saved_by_recomputing((item,))
         if saved <= 0:
-            return f"{kept}its operands, {size - saved:,} bytes, would have to stay instead"
+            return (
+                f"{kept}its operands, {counted(size - saved, 'byte')}, would have to stay instead"
+            )
         return None
 
     def _excess(self, at: Item) -> str:
         excess = self.memory(at) - self.limit
-        return f"%{at.instruction.name} runs at {excess:,} bytes above the limit"
+        return f"%{at.instruction.name} runs at {counted(excess, 'byte')} above the limit"
 
 
 def _what(way: Way, at: Item) -> str:
@@ -131,4 +133,5 @@ def _what(way: Way, at: Item) -> str:
     }[way.strategy]
     block = counted(len(way.block) - 1, "instruction") if len(way.block) > 1 else ""
     more = f" with the {block} behind it" if block else ""
-    return f"{verb}{more} for its later users: saves {way.saved:,} bytes at %{at.instruction.name}"
+    saved = counted(way.saved, "byte")
+    return f"{verb}{more} for its later users: saves {saved} at %{at.instruction.name}"

@@ -20,7 +20,7 @@ PARTS_OF_ASYNC = STARTS | {
 
 
 class Strategy(StrEnum):
-    """What is done with a value between two of its uses."""
+    """The fate of a value between two of its uses."""
 
     COMPRESS = "compress"
     HOST_OFFLOAD = "host-offload"
