@@ -114,7 +114,9 @@ def test_a_value_that_is_read_through_a_tuple_stays() -> None:
     )
     module, context = rematerialize(text, memory_limit_bytes=PEAK - 1)
     assert "value.remat" not in str(module)
-    assert any("read through a tuple" in text for text in missed(context))
+    assert any(
+        "it is read through a tuple or is the state of a loop" in text for text in missed(context)
+    )
 
 
 def test_a_value_that_is_read_where_memory_is_short_stays() -> None:
@@ -290,14 +292,16 @@ def test_a_long_run_warns_once() -> None:
     _, context = rematerialize(
         around(BROADCAST), memory_limit_bytes=PEAK - 1, simulated_elapsed_seconds=181
     )
-    assert [note for note in context.notes if "taking too long" in note] == context.notes
-    assert len(context.notes) == 1
+    assert context.notes == [
+        "rematerialization is taking too long: more than three minutes; a larger min_remat_size "
+        "or memory_limit_bytes, or algorithm always, makes it faster"
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "needs memory_limit_bytes"),
+        ({}, "rematerialization needs memory_limit_bytes"),
         ({"memory_limit_bytes": 1, "host_offload": True}, "host_offload needs host_memory_space"),
         ({"memory_limit_bytes": 1, "block_size_limit": 0}, "block_size_limit is 0"),
         (
@@ -321,7 +325,9 @@ def test_options_that_do_not_do(options: dict[str, object], message: str) -> Non
 
 def test_a_module_without_a_schedule_is_refused() -> None:
     text = around(BROADCAST).replace(", is_scheduled=true", "")
-    with pytest.raises(PassRefused, match="the module has no schedule"):
+    with pytest.raises(
+        PassRefused, match="the module has no schedule, so nothing is known of its memory"
+    ):
         rematerialize(text, memory_limit_bytes=1)
 
 

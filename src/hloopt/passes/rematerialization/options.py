@@ -12,7 +12,6 @@ from hloopt.options import Bytes, PassOptions, option
 from hloopt.passes.rematerialization.sizes import CompactShapeFunction, SizeFunction
 
 OnRematerialized = Callable[[Instruction, Instruction], object]
-_COMPACT = "the layout of arrays while they are compressed; a function of a shape from Python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,9 @@ class RematerializationOptions(PassOptions):
     size_function: SizeFunction = option(
         "bytes", "how to count the bytes of a shape; a function of it from Python"
     )
-    compact_shape_function: CompactShapeFunction = option("identity", _COMPACT)
+    compact_shape_function: CompactShapeFunction = option(
+        "identity", "the layout of arrays while compressed; a function of a shape from Python"
+    )
     host_memory_space: int | None = option(None, "the memory space of the host, for host_offload")
     bandwidth_to_host_bytes_per_second: float | None = option(None, "for host_offload")
     bandwidth_from_host_bytes_per_second: float | None = option(None, "for host_offload")
@@ -65,7 +66,10 @@ class RematerializationOptions(PassOptions):
         )
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
-            raise PipelineError(f"host_offload needs {' and '.join(missing)}", help=_GIVE)
+            raise PipelineError(
+                f"host_offload needs {' and '.join(missing)}",
+                help="the memory space of the host is 5 in XLA, bandwidths are in bytes per second",
+            )
         for name in needed[1:]:
             if getattr(self, name) <= 0:
                 raise PipelineError(f"{name} is {getattr(self, name)}", help="give a positive rate")
@@ -75,8 +79,7 @@ class RematerializationOptions(PassOptions):
         return self.recompute or self.compress or self.host_offload
 
 
-_GIVE = "the host's memory space is 5 in XLA; bandwidths are in bytes per second"
-OPTION_GROUPS: dict[str, tuple[str, ...]] = {
+OPTION_GROUPS = {
     "memory": (
         *("memory_limit_bytes", "size_function", "async_computation_parallelism"),
         "execution_threads",
