@@ -128,7 +128,10 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
             {"pass": "scatter_simplifier", "options": {"api": "is_simplified_scatter"}},
             "hloopt has no 'is_simplified_scatter' of 'scatter_simplifier'",
         ),
-        ({"expect": [{"warns": "slow"}]}, "hloopt has nothing that answers 'warns'"),
+        (
+            {"expect": [{"simplified": {"root": True}}]},
+            "hloopt has nothing that answers 'simplified'",
+        ),
         ({"hlo": None, "hlo_from": ["a_test", "B", 0]}, "the text is in XLA's sources"),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value),
