@@ -56,7 +56,7 @@ class Recomputation:
         clone_item.is_candidate = True
         new = [clone_item]
         for helper in helpers:
-            new.append(self._tracker.add(helper, self._tracker.item(helper.operands[0])))
+            new.append(self._tracker.add(helper, new[-1]))
             self._tracker.bar(new[-1])
         self._tracker.update([*new, *users])
         self._settle(item, clone_item)

@@ -21,7 +21,6 @@ _ALGORITHMS = {"always": rematerialize_always, "peak-priority": rematerialize_pe
     xla=XlaPass(
         "HloRematerialization",
         "xla/hlo/transforms/simplifiers/hlo_rematerialization.h",
-        compared="tests",
     ),
 )
 class Rematerialization(ModulePass):
