@@ -79,14 +79,16 @@ class Recomputation:
 
     def _redirect(self, item: Item, clone: Instruction, users: list[Item]) -> list[Instruction]:
         """Let `users` read the clone; the new instructions by which some of them do."""
-        own = set(item.defined)
         helpers: list[Instruction] = []
         elements: dict[int, Instruction] = {}
-        for user in users:
+        made = {clone}
+        uses = [(held, user) for held in item.defined for user in users if held in user.used]
+        for held, user in uses:
             instruction = user.instruction
             for number, operand in enumerate(instruction.operands):
-                held = self._tracker.item(operand).held[0]
-                if held not in own or held not in user.used:
+                if operand in made:
+                    continue  # for another part of the same operand
+                if self._tracker.item(operand).held[0] is not held:
                     continue
                 value = clone
                 if held.element is not None and clone.shape is not operand.shape:
@@ -99,6 +101,7 @@ class Recomputation:
                     value = _bitcast(value, operand)
                     helpers.append(value)
                     self._state.report(operand, value)
+                made.update(helpers[-2:])
                 instruction.replace_operand(number, value)
         return helpers
 
