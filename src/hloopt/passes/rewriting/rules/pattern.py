@@ -1,0 +1,176 @@
+"""Patterns of HLO: an opcode over patterns of operands, with names for what is found.
+
+    op("add", "a", op("subtract", "b", "a"), any_order=True)
+
+matches `a + (b - a)` and its mirror image. A name that occurs twice stands for one instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+from typing import TypeAlias
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_value
+
+Found: TypeAlias = dict[str, Instruction]
+Test: TypeAlias = Callable[[Instruction], bool]
+
+_SPLATS = frozenset((Opcode.CONSTANT, Opcode.BROADCAST))
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """An instruction of a pattern, its operands in one order; None: whatever they are."""
+
+    opcodes: frozenset[Opcode] | None
+    operands: tuple[_Node, ...] | None
+    name: str | None = None
+    tests: tuple[Test, ...] = ()
+
+    def fits(self, instruction: Instruction, found: Found) -> bool:
+        """Whether it can be laid over `instruction`; adds the names of what it finds."""
+        if self.opcodes is not None and instruction.opcode not in self.opcodes:
+            return False
+        for test in self.tests:
+            if not test(instruction):
+                return False
+        name = self.name
+        if name is not None:
+            known = found.get(name)
+            if known is None:
+                found[name] = instruction
+            elif known is not instruction:
+                return False
+        parts = self.operands
+        if parts is None:
+            return True
+        operands = instruction.operands
+        if len(operands) != len(parts):
+            return False
+        for part, operand in zip(parts, operands, strict=True):  # noqa: SIM110  # called often
+            if not part.fits(operand, found):
+                return False
+        return True
+
+
+class Pattern:
+    """A tree that is laid over an instruction and its operands. Immutable; made by functions below.
+
+    It has one variant for each order of operands. `opcodes` are those that its root may have, None
+    for any: rules are indexed by them.
+    """
+
+    __slots__ = ("_variants", "opcodes")
+
+    def __init__(self, variants: Iterable[_Node]) -> None:
+        self._variants = tuple(variants)
+        self.opcodes = self._variants[0].opcodes
+
+    # -- refinements --------------------------------------------------------------------------
+
+    def named(self, name: str) -> Pattern:
+        """This pattern, with a name for the instruction that it finds."""
+        return Pattern(replace(each, name=name) for each in self._variants)
+
+    def where(self, test: Test) -> Pattern:
+        """This pattern, for instructions that pass a test."""
+        return Pattern(replace(each, tests=(*each.tests, test)) for each in self._variants)
+
+    def one_use(self) -> Pattern:
+        """This pattern, for instructions with exactly one user."""
+        return self.where(lambda instruction: len(instruction.users) == 1)
+
+    def of_type(self, *kinds: str) -> Pattern:
+        """This pattern, for element types of these kinds: `pred`, `signed`, `float`, `f32`…"""
+        return self.where(lambda instruction: has_kind(instruction, kinds))
+
+    # -- matching -----------------------------------------------------------------------------
+
+    def match(self, instruction: Instruction) -> Found | None:
+        """The instructions found by name, None where the pattern does not fit.
+
+        O(nodes of the pattern) for each order of operands.
+        """
+        for variant in self._variants:
+            found: Found = {}
+            if variant.fits(instruction, found):
+                return found
+        return None
+
+    def operand_opcodes(self) -> list[tuple[frozenset[Opcode] | None, ...]]:
+        """The opcodes that the operands may have, for each order; empty for any operands."""
+        orders = [each.operands for each in self._variants if each.operands is not None]
+        return [tuple([node.opcodes for node in order]) for order in orders]
+
+    def in_orders(self) -> tuple[_Node, ...]:
+        """The pattern as trees with a fixed order of operands."""
+        return self._variants
+
+
+PatternLike: TypeAlias = Pattern | str
+"""A pattern; a text alone stands for any instruction, by that name."""
+
+
+def value(name: str) -> Pattern:
+    """Any instruction, by a name."""
+    return Pattern([_Node(None, None, name)])
+
+
+def op(
+    opcode: str | Opcode | Iterable[str], *operands: PatternLike, any_order: bool = False
+) -> Pattern:
+    """An instruction of an opcode (or of one of several) over these operands, in this order.
+
+    Without operands: whatever it has. With `any_order` the operands stand in any order.
+    """
+    names = (opcode,) if isinstance(opcode, str) else tuple(opcode)
+    opcodes = frozenset(map(Opcode, names))
+    if not operands:
+        return Pattern([_Node(opcodes, None)])
+    parts = [value(part) if isinstance(part, str) else part for part in operands]
+    orders = permutations(parts) if any_order else [tuple(parts)]
+    return Pattern(
+        _Node(opcodes, nodes)
+        for order in orders
+        for nodes in product(*[part.in_orders() for part in order])
+    )
+
+
+def constant() -> Pattern:
+    """A constant of any shape."""
+    return op(Opcode.CONSTANT)
+
+
+def scalar_constant(equal_to: Scalar | None = None) -> Pattern:
+    """A constant of rank 0; of this value, if one is given."""
+    found = constant().where(lambda instruction: not instruction.shape.dimensions)
+    if equal_to is None:
+        return found
+    return found.where(lambda instruction: scalar_of(instruction) == equal_to)
+
+
+def splat(equal_to: Scalar | None = None) -> Pattern:
+    """A constant whose elements all are one value, or a broadcast (of a broadcast …) of one.
+
+    With `equal_to` that value; -0 equals 0, as in comparisons of numbers.
+    """
+    found = Pattern([_Node(_SPLATS, None)])
+    if equal_to is None:
+        return found.where(lambda instruction: splat_value(instruction) is not None)
+    return found.where(lambda instruction: splat_value(instruction) == equal_to)
+
+
+def broadcast_of_scalar(operand: PatternLike) -> Pattern:
+    """A broadcast of a value of rank 0."""
+    part = value(operand) if isinstance(operand, str) else operand
+    return op(Opcode.BROADCAST, part.where(lambda instruction: instruction.shape.is_scalar))
+
+
+def has_kind(instruction: Instruction, kinds: Sequence[str]) -> bool:
+    """Whether the element type of an array is one of `kinds`, or is called so."""
+    kind = instruction.shape.element_type
+    return kind is not None and (kind.kind in kinds or kind.name in kinds)

@@ -1,0 +1,185 @@
+"""Rules: a pattern, the rewrite of what it finds, and the part of the results that they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.shape import compatible
+from hloopt.passes.rewriting.replace import shardings_differ
+from hloopt.passes.rewriting.rules.build import Builder
+from hloopt.passes.rewriting.rules.pattern import Found, Pattern
+from hloopt.preserves import PRESERVES, Preserves
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """The reason why a rule whose pattern fits leaves the instruction alone: a missed remark."""
+
+    reason: str
+
+
+class Edited:
+    """The result of a rule that changed the graph itself: operands, users or attributes."""
+
+
+EDITED = Edited()
+
+Result: TypeAlias = Instruction | Missed | Edited | None
+"""The replacement of the root; EDITED where the rule made the change; None where it does not apply,
+with nothing changed."""
+Layouts: TypeAlias = Literal["any", "insensitive", "sensitive"]
+"""When a rule runs: always, or only before, or only after layout assignment."""
+
+
+class Match:
+    """An instruction that a pattern fits, as a rule gets it: `match.x` is what `x` stands for."""
+
+    __slots__ = ("_found", "build", "layout_sensitive", "options", "root", "touched")
+
+    def __init__(
+        self, root: Instruction, found: Found, build: Builder, options: Any, layout_sensitive: bool
+    ) -> None:
+        self.root = root
+        self._found = found
+        self.build = build
+        """Makes the instructions of the replacement."""
+        self.options = options
+        """The options of the pass."""
+        self.layout_sensitive = layout_sensitive
+        self.touched: list[Instruction] = []
+        """Instructions that a rule changed itself, to be looked at again."""
+
+    def __getattr__(self, name: str) -> Instruction:
+        try:
+            return self._found[name]
+        except KeyError:
+            raise AttributeError(f"the pattern has no name '{name}'") from None
+
+    def same_shape(self, a: Instruction, b: Instruction) -> bool:
+        """Whether shapes are equal, layouts included where the pass is layout-sensitive."""
+        return a.shape is b.shape or (not self.layout_sensitive and compatible(a.shape, b.shape))
+
+    def if_compatible(self, new: Instruction) -> Result:
+        """`new` where it can stand for the root: same shape, no control predecessors, shardings
+        that agree where both have one."""
+        root = self.root
+        if not self.same_shape(root, new):
+            return Missed(f"%{new.name} has another shape")
+        if root.control_predecessors:
+            return Missed("it has control predecessors")
+        if shardings_differ(root, new):
+            return Missed(f"its sharding differs from that of %{new.name}")
+        return new
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """One rewrite. Its docstring says what it does and why it is right."""
+
+    name: str
+    pattern: Pattern
+    rewrite: Callable[[Any], Result]
+    floats: Preserves
+    """The part of results that it keeps where floating-point numbers take part; integers and truth
+    values keep every bit."""
+    layouts: Layouts
+    option: str | None
+    """The option, a boolean, without which it is left out."""
+    dynamic: bool
+    """Whether it may be applied where shapes are dynamic."""
+    moves_control: bool
+    """Whether a new instruction takes over the control dependencies of the one it replaces."""
+
+    @property
+    def doc(self) -> str:
+        return self.rewrite.__doc__ or ""
+
+    def keeps(self, root: Instruction, wanted: Preserves) -> bool:
+        """Whether applying it at `root` preserves as much as is wanted."""
+        order = PRESERVES.index
+        return order(self.floats) <= order(wanted) or not involves_floats(root)
+
+
+def rule(
+    pattern: Pattern,
+    *,
+    name: str | None = None,
+    floats: Preserves = "bits",
+    layouts: Layouts = "any",
+    option: str | None = None,
+    dynamic: bool = False,
+    moves_control: bool = False,
+) -> Callable[[Callable[[Any], Result]], Rule]:
+    """Make a rule of a function from Match to Result; its name is that of the function."""
+
+    def decorate(rewrite: Callable[[Any], Result]) -> Rule:
+        return Rule(
+            name or rewrite.__name__.strip("_").replace("_", "-"),
+            *(pattern, rewrite, floats, layouts, option, dynamic, moves_control),
+        )
+
+    return decorate
+
+
+def involves_floats(root: Instruction) -> bool:
+    """Whether an instruction makes or reads floating-point or complex numbers."""
+    return any(
+        leaf.element_type is not None and leaf.element_type.kind in ("float", "complex")
+        for shape in (root.shape, *[o.shape for o in root.operands])
+        for leaf in (shape.leaves() if shape.is_tuple else (shape,))
+    )
+
+
+_Key: TypeAlias = tuple[object, ...]
+_MOST_INDEXED = 3
+
+
+class RuleTable:
+    """Rules in order, indexed by the opcodes of an instruction and of its first operands.
+
+    What fits no rule by opcodes alone, as most instructions do, costs one look into a dict.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._by_opcode: dict[Opcode, list[Rule]] = {}
+        for each in self.rules:
+            for opcode in each.pattern.opcodes or Opcode:
+                self._by_opcode.setdefault(opcode, []).append(each)
+        self._known: dict[_Key, tuple[Rule, ...]] = {}
+
+    def candidates(self, instruction: Instruction) -> tuple[Rule, ...]:
+        """The rules whose pattern may fit, in order. O(1)."""
+        opcode = instruction.opcode
+        if opcode not in self._by_opcode:
+            return ()
+        operands = instruction.operands
+        if len(operands) <= _MOST_INDEXED:
+            key: _Key = (opcode, *[operand.opcode for operand in operands])
+        else:
+            key = (opcode, len(operands))
+        known = self._known.get(key)
+        if known is None:
+            opcodes = [o.opcode for o in operands] if len(operands) <= _MOST_INDEXED else None
+            known = self._known[key] = tuple(
+                each
+                for each in self._by_opcode[opcode]
+                if _may_fit(each.pattern, opcodes, len(operands))
+            )
+        return known
+
+
+def _may_fit(pattern: Pattern, opcodes: list[Opcode] | None, count: int) -> bool:
+    orders = pattern.operand_opcodes()
+    if not orders:
+        return True
+    if len(orders[0]) != count:
+        return False
+    return opcodes is None or any(
+        all(allowed is None or own in allowed for allowed, own in zip(order, opcodes, strict=True))
+        for order in orders
+    )
