@@ -48,7 +48,7 @@ ROUNDING = {
 """A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "add-special-case-copies": [{}],
-    "algsimp": [{}],
+    "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
     "all-gather-bcast-reorder": [{}],
     "all-gather-combiner": [{}, {"combine_by_dim": True, "combine_different_dtypes": False}],

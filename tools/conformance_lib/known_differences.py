@@ -68,6 +68,68 @@ DIFFERENCES = {
     ),
 }
 
+_ALGSIMP = "algebraic_simplifier_test/"
+DIFFERENCES |= {
+    f"{_ALGSIMP}CopyWithDifferentLayout": Difference(
+        "the text gives both shapes one layout, so that the copy goes as in CopyWithSameLayout; "
+        "XLA's test sets another layout after reading it",
+        [
+            ({"changed": False}, {"changed": True}),
+            ({"root_pattern": ["copy", ["parameter", {"index": 0}]]}, {"root_opcode": "parameter"}),
+        ],
+    ),
+    f"{_ALGSIMP}ReshapeOfTransposeOfRngToRng": Difference(
+        "a transposed rng draws its numbers in another order than an rng of that shape: only a "
+        "reshape of one keeps the values",
+        [
+            ({"changed": True}, {"changed": False}),
+            ({"root_pattern": "rng"}, {"root_pattern": ["reshape", ["transpose", "rng"]]}),
+        ],
+    ),
+    f"{_ALGSIMP}DynamicSliceOfBroadcastPreserveLayout": Difference(
+        "the result has the whole layout of what it stands for, tiles included",
+        [({"shape": {"root": "f32[5,5,5]{2,0,1}"}}, {"shape": {"root": "f32[5,5,5]"}})],
+    ),
+    f"{_ALGSIMP}MaxOfClamp": Difference(
+        "where the lower bound is more than the upper one, clamp gives the upper one, and the "
+        "maximum with the lower bound is another value; ours wants constants in order",
+        [
+            ({"changed": True}, {"changed": False}),
+            (
+                {
+                    "root_pattern": [
+                        "clamp",
+                        ["parameter", {"index": 0}],
+                        ["parameter", {"index": 1}],
+                        ["parameter", {"index": 2}],
+                    ]
+                },
+                {"root_opcode": "maximum"},
+            ),
+        ],
+    ),
+    f"{_ALGSIMP}CopyBitcastCopyDimSize1": Difference(
+        "ours does not pull layouts of copies through bitcasts",
+        [
+            (
+                {"root_pattern": ["bitcast", ["bitcast", ["copy", "parameter"]]]},
+                {"root_pattern": ["bitcast", ["bitcast", ["copy", ["bitcast", "parameter"]]]]},
+            )
+        ],
+    ),
+    f"{_ALGSIMP}SquaredComplexSqrtIsFloat": Difference(
+        "the square root of the square of a complex number is that number or its negative, not "
+        "its absolute value",
+        [
+            ({"changed": True}, {"changed": False}),
+            (
+                {"root_pattern": ["convert", ["abs", ["parameter", {"index": 0}]]]},
+                {"root_opcode": "sqrt"},
+            ),
+        ],
+    ),
+}
+
 
 def with_known_differences(record: Record) -> tuple[Record, str | None]:
     """The record with what is expected of hloopt, and why that is something else, if it is.

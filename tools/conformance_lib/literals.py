@@ -59,6 +59,8 @@ def values_agree(instruction: Instruction, found: Value, expected: object) -> bo
             values_agree(instruction, a, b) for a, b in pairs
         )
     wanted = float(expected) if isinstance(expected, str) and expected in NUMBER_TEXTS else expected
+    if isinstance(found, bool) and type(wanted) is int:
+        return wanted in (0, 1) and found == wanted  # tables write truth values as numbers, too
     if isinstance(found, bool) or isinstance(wanted, bool):
         return found is wanted
     if not isinstance(wanted, int | float):

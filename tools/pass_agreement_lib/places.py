@@ -42,7 +42,7 @@ _INSTANCES = {
 }
 """Names that XLA gives to instances of a pass of ours, under the flags it has by default."""
 LEFT_OUT = {
-    "algsimp": "ours is only the part of it that tidies up after reshape-mover",
+    "algsimp": "its options differ from pipeline to pipeline, and do not stand in dumps",
     "collectives-schedule-linearizer": (
         "XLA runs it on programs whose convolutions are tuned while they are compiled"
     ),

@@ -16,7 +16,7 @@ from hloopt.preserves import Preserves
 
 PASSES = {
     "add-special-case-copies": ".copy_insertion.passes:AddSpecialCaseCopies",
-    "algsimp": ".simplification.algebraic_simplifier:AlgebraicSimplifier",
+    "algsimp": ".simplification.algsimp.algebraic_simplifier:AlgebraicSimplifier",
     "all-gather-bcast-reorder": (
         ".collectives.all_gather_broadcast_reorder:AllGatherBroadcastReorder"
     ),

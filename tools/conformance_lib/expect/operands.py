@@ -22,6 +22,8 @@ from conformance_lib.selector_syntax import COMPUTATION, OPCODE, SELECTOR
 from conformance_lib.selectors import find_scope, has_opcode, select, select_one
 from hloopt.ir import Instruction, Opcode
 from hloopt.passes.precision.block_scaling.cudnn_fusions import cudnn_supports_scaled_dot
+from hloopt.passes.simplification.algsimp.options import AlgsimpOptions
+from hloopt.passes.simplification.algsimp.terms import is_non_negative
 
 
 def _with_opcode(scene: Scene, expected: dict[str, Any]) -> list[Instruction]:
@@ -48,6 +50,17 @@ def supported(scene: Scene, expected: dict[str, bool], more: More) -> Iterator[s
     for selector, wanted in expected.items():
         for dot in select(scene, selector):
             yield from compare(f"cuDNN has {selector}", cudnn_supports_scaled_dot(dot), wanted)
+
+
+@expectation("non_negative", mapping(SELECTOR, BOOL))
+def non_negative(scene: Scene, expected: dict[str, bool], more: More) -> Iterator[str]:
+    """Whether the algebraic simplifier knows that values are not negative."""
+    options = AlgsimpOptions(**{k: v for k, v in scene.options.items() if k != "api"})
+    for selector, wanted in expected.items():
+        for value in select(scene, selector):
+            yield from compare(
+                f"{selector} is not negative", is_non_negative(value, options), wanted
+            )
 
 
 @expectation("no_unused", keys({"opcode": OPCODE}, {"in": COMPUTATION}))

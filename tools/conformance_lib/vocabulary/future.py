@@ -23,7 +23,6 @@ _ANSWERS: Form = mapping(SELECTOR, BOOL)
 declare(
     __name__,
     {
-        "non_negative": _ANSWERS,
         "simplified": _ANSWERS,
         "dynamic_index_tuple_elements": ANY,  # only the notes of records say what it is
     },

@@ -1,0 +1,1 @@
+"""The algebraic simplifier: rules by subject, and the pass that applies them."""

@@ -1,0 +1,1 @@
+"""Rules for arithmetic: one module for each group of opcodes."""

@@ -1,0 +1,1 @@
+"""Rules for what moves elements: shapes, slices, indices, layouts and types."""

@@ -1,0 +1,1 @@
+"""Rules for sums of many elements: reduces, windows, dots and convolutions."""
