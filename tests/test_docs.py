@@ -216,6 +216,20 @@ def test_the_example_pass_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not made.run(module, PassContext())
 
 
+def test_the_example_rule_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (text,) = [t for t in blocks(root, "pipelines.md", "python") if "my_rules.py" in t]
+    example = ModuleType("my_rules")
+    monkeypatch.setitem(sys.modules, "my_rules", example)
+    exec(text, vars(example))
+    module = parse_module(
+        "HloModule m\nENTRY e { p = f32[4] parameter(0) two = f32[] constant(2) "
+        "b = f32[4] broadcast(two), dimensions={} ROOT r = f32[4] multiply(b, p) }"
+    )
+    assert example.MyRules().run(module, PassContext())
+    assert "ROOT %add = f32[4]{0} add(%p, %p)" in print_module(module)
+    assert not example.MyRules().run(module, PassContext())
+
+
 def test_the_example_pass_leaves_copies_that_are_needed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from docs_lib.pass_pages import cell, pass_page, table, xla_name
+from docs_lib.simplification_rules import simplification_rules_page
 from hloopt.analysis.content import CLASSES
 from hloopt.checks.expectations.model import Attribute, Combine, Measure, Scalar
 from hloopt.checks.expectations.names import GROUPS
@@ -64,6 +65,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "selectors.md": selectors_page(),
         ROOT / "docs" / "expectations.md": expectations_page(),
         ROOT / "docs" / "rules.md": rules_page(),
+        ROOT / "docs" / "algsimp_rules.md": simplification_rules_page(NOTE),
         **{
             ROOT / "docs" / "rules" / f"{code}.md": f"{NOTE}\n\n{page_of(code)}"
             for code in all_rules()
