@@ -20,7 +20,7 @@ from hloopt.verifier import verify_module
 
 pytestmark = [pytest.mark.slow]
 
-ON_CPU = {
+ON_CPU: dict[str, object] = {
     "executing_on_cpu": True,
     "supports_non_canonical_dots": False,
     "rewrite_no_op_bitcast_convert_to_bitcast": True,
