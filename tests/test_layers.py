@@ -37,7 +37,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("proto", "xla"),
     ("files",),
     ("analysis",),
-    ("cost_models", "equivalence", "memory", "shrink"),
+    ("cost_models", "equivalence", "memory", "sharding", "shrink"),
     ("memory_space", "scheduling"),
     ("pass_framework", "simulation"),
     ("passes",),

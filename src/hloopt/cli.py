@@ -49,6 +49,7 @@ COMMANDS = {
     "reduce": "the smallest module that still shows a failure",
     "run": "run a program with NumPy, on all its devices",
     "schedule": "what is in flight when, what hides it, and what waits",
+    "sharding": "where collectives come from, and how values are cut over the devices",
     "show": "an instruction, what it is computed from, and what is computed from it",
     "skeleton": "what a program does, in the order in which it runs, on one screen",
     "stats": "what modules have: collectives, products, loops, each counted once",

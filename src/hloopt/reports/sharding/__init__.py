@@ -1,0 +1,1 @@
+"""Reports on shardings: explained collectives, and layouts of values on the mesh."""
