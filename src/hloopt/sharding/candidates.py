@@ -181,18 +181,21 @@ class Candidates:
         if source.opcode is Opcode.GET_TUPLE_ELEMENT:
             whole = self._shapes.element(source.operands[0], source.tuple_index)
             return -2.0 if agree(whole, self._shapes.told(source)) else 3.0
-        if source.opcode in IN_PLACE or not source.operands:
+        image = self._matching.images.get(source)
+        is_in_place = source.opcode in IN_PLACE
+        if not source.operands or (is_in_place and image is None):
             return -4.0
         is_sum = collective.opcode in SUMS
         if is_sum and source.opcode in SUMMING:
             return 4.0
-        image = self._matching.images.get(source)
         if image is None:
             return 1.0
         parts = self._shapes.leaves(source)
         made = tuple(leaf.dimensions for leaf in image.shape.leaves())
         is_finished = made == parts or _passes(anchor, image, parts, is_sum=is_sum)
-        return -2.0 if is_finished else 3.0
+        if is_finished:
+            return -4.0 if is_in_place else -2.0
+        return 3.0
 
     def _need(self, sink: Instruction, sources: Sequence[Instruction]) -> float:
         """Whether what is computed in place needs another sharding of one of its operands."""

@@ -105,7 +105,9 @@ class Causes:
         if kind is Kind.PARTIAL:
             return "partial sums"
         if kind is Kind.RESULT:
-            return self._parts_text(value, anchor.operands[0].shape.dimensions)
+            made = self._matching.images.get(value, anchor)
+            moved = self._parts_text(value, anchor.operands[0].shape.dimensions)
+            return moved or self._parts_text(value, made.shape.dimensions)
         return self.sharding_text(value)
 
     def _behind(
@@ -235,9 +237,11 @@ def _avoid(
         return _avoid_contracted(own, value, shapes)
     if kind is Kind.OPERAND and own.opcode in IN_PLACE:
         return f"one sharding for %{value.name} and %{own.name}"
+    if kind is Kind.RESULT and own.opcode in IN_PLACE:
+        return f"one sharding for %{own.name} and its operands"
     if kind is Kind.RESULT:
         return f"the sharding for %{own.name} that it is computed with"
-    if kind is Kind.EXPANDED and own.opcode is Opcode.SORT:
+    if own.opcode is Opcode.SORT:
         dimension = own.attributes.get("dimensions", "{}").strip("{}")
         return f"dimension {dimension} of %{value.name} whole on each device: it is sorted along it"
     return ""

@@ -189,7 +189,8 @@ def _tells_visited(collectives: Iterable[Collective]) -> bool:
     """Whether collectives have the metadata of what was visited: newer partitioners mark them, and
     give them that of the operand."""
     return not any(
-        "is_spmd_generated" in c.instruction.attributes.get("metadata", "") for c in collectives
+        "is_spmd_generated" in c.instruction.attributes.get("frontend_attributes", "")
+        for c in collectives
     )
 
 
