@@ -27,6 +27,7 @@ FREE_TEXT = {
     *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
     *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME", "SELECTOR"),
     "[%NAME]",
+    "AXIS=SIZE,…",
     "FLAGS FLAGS",
     *("ray://ADDRESS|dask://ADDRESS", "xla_NAME=VALUE"),
 }

@@ -13,6 +13,7 @@ from tests.commands.profiled import KERNELS, PROFILE
 from tests.commands.test_conventions import COMMANDS
 from tests.compilers.fake_xla import install
 from tests.dumps.dump_maker import write_dump
+from tests.sharding.sharding_pairs import paths_of
 
 from hloopt.cli import main
 
@@ -50,6 +51,8 @@ LINES = {
     "dumps --passes": ["dumps dump --module jit_step --passes --no-cache"],
     "dumps --track": ["dumps dump --module jit_step --track %dot.1 --no-cache"],
     "grep": ["grep a.hlo negate"],
+    "sharding explain": ["sharding explain whole.hlo part.hlo"],
+    "sharding show": ["sharding show whole.hlo"],
     "show": ["show a.hlo %q --target h100_sxm", "show a.hlo --computation e"],
     "skeleton": ["skeleton a.hlo"],
     "stats": ["stats a.hlo"],
@@ -95,6 +98,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (("a", MODULE), ("b", OTHER), ("wrong", WRONG), ("kernels", KERNELS)):
         Path(f"{name}.hlo").write_text(text, encoding="utf-8")
+    for name, path in zip(("whole", "part"), paths_of("gathered"), strict=True):
+        Path(f"{name}.hlo").write_text(Path(path).read_text(encoding="utf-8"), encoding="utf-8")
     Path("dead.hlo").write_text(MODULE.replace("negate(q)", "sine(p)"), encoding="utf-8")
     Path("golden.hlo").write_text(f"// RUN: hloopt verify %s\n{MODULE}", encoding="utf-8")
     Path("p.pbtxt").write_text(PROFILE, encoding="utf-8")

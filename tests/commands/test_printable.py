@@ -24,6 +24,7 @@ from tests.commands.files.nasty import (
     on_modules,
     on_names,
     on_pairs,
+    on_partitioned,
     several,
 )
 from tests.commands.profiled import KERNELS, PROFILE
@@ -265,6 +266,8 @@ COMMANDS: dict[str, Lines] = {
         on_modules("bytes>=0", "-l"),
         on_modules(NASTY),
     ),
+    "sharding explain": several(on_pairs("--mesh", NASTY), on_partitioned()),
+    "sharding show": several(on_modules(), on_modules("--mesh", NASTY), on_partitioned(1)),
     "show": several(on_modules("%n"), on_modules(NASTY), on_modules("--scope", NASTY)),
     "skeleton": on_modules("--depth", "3"),
     "stats": several(on_modules(), on_pairs("--diff")),

@@ -21,7 +21,7 @@ def test_totals_are_those_of_the_best_of_all_choices(items: list[Scored]) -> Non
     found = best_totals(items)
     for number, row in enumerate(items):
         for index, candidate in enumerate(row):
-            choices = product(*(items[:number] + [[candidate]] + items[number + 1 :]))
+            choices = product(*items[:number], [candidate], *items[number + 1 :])
             assert found[number][index] == pytest.approx(max(map(_total, choices)))
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from hloopt.equivalence.entry_shards import Told, parameter_shards, result_shards
+from hloopt.equivalence.entry_shards import parameter_shards, result_shards
 from hloopt.equivalence.placement import Placement
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.attributes.values.shards import Shards, whole
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
+from hloopt.ir.shapes.leaf_shards import Told
 from hloopt.ir.shapes.shape import Shape, format_shape
 
 _LONGEST_SHAPE = 60

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import combinations, permutations
 from math import prod
 
-from hloopt.diagnostics import HloError
+from hloopt.diagnostics import HloError, counted
 from hloopt.ir.attributes.values.replica_groups import Mesh
 from hloopt.ir.attributes.values.shards import Shards, mesh_coordinates
 from hloopt.patterns import pattern
@@ -32,7 +32,8 @@ def parse_mesh_option(text: str, devices: int) -> Mesh:
     mesh = Mesh(tuple(axes.items()))
     if mesh.device_count != devices:
         raise HloError(
-            f"the mesh {text} has {mesh.device_count} devices, the program is for {devices}"
+            f"the mesh {text} has {counted(mesh.device_count, 'device')}, "
+            f"the program is for {devices}"
         )
     return mesh
 

@@ -227,7 +227,7 @@ def _passes(
 
 
 def _maker_of_kind(source: Instruction, kinds: set[Opcode]) -> Instruction | None:
-    """What a value was computed from, if the partitioner computes more of its kind later."""
+    """The nearest ancestor of a kind that the partitioner makes more of behind a value."""
     at = source
     for _ in range(4):
         if at.opcode in kinds:

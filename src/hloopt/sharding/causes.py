@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from hloopt.ir.attributes.values.numbers import parse_ints
 from hloopt.ir.attributes.values.replica_groups import Mesh
+from hloopt.ir.attributes.values.sharding_text import without_metadata
 from hloopt.ir.attributes.values.shards import Shards
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import CONTRACTIONS, Opcode
@@ -97,7 +98,7 @@ class Causes:
             if named is not None:
                 return named
         texts = leaf_shardings(instruction) or ()
-        return texts[leaf].strip("{}") if leaf < len(texts) else ""
+        return without_metadata(texts[leaf]).strip("{}") if leaf < len(texts) else ""
 
     def _before(self, kind: Kind, value: Instruction | None, anchor: Instruction) -> str:
         if value is None:
@@ -173,7 +174,7 @@ class Causes:
         return is_whole and is_cut and any(self._cuts(user) for user in at.users)
 
     def _cut_behind(self, anchor: Instruction) -> Instruction | None:
-        """What cuts a device's part out of the result of a collective."""
+        """The slice that cuts a device's part out of the result of a collective."""
         at = anchor
         for _ in range(_MOST_AXES):
             user = next(iter(at.users), None)

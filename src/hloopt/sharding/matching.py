@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -59,6 +60,53 @@ class Matching:
                 yield from zip(own.called, instruction.called, strict=False)
 
 
+class _Users:
+    """The users of a value by opcode, and by opcode and metadata where there are many."""
+
+    def __init__(self, value: Instruction, likeness: Likeness) -> None:
+        self._likeness = likeness
+        self._all = list(value.users)
+        self._by_opcode: dict[Opcode, list[Instruction]] = {}
+        for user in self._all:
+            self._by_opcode.setdefault(user.opcode, []).append(user)
+        self._by_place: dict[Hashable, list[Instruction]] = {}
+        self._begin: dict[Opcode | None, int] = {}
+
+    def candidates(
+        self, instruction: Instruction, images: Mapping[Instruction, Instruction]
+    ) -> Iterator[Instruction]:
+        """Users with the opcode of an instruction: of many those with its metadata, and the first
+        that have no image yet."""
+        users = self._by_opcode.get(instruction.opcode, [])
+        if len(users) <= _MOST:
+            yield from users
+            return
+        if not self._by_place:
+            for user in self._all:
+                key = user.opcode, self._likeness.place(user)
+                self._by_place.setdefault(key, []).append(user)
+        key = instruction.opcode, self._likeness.place(instruction)
+        yield from self._by_place.get(key, ())[:_MOST]
+        yield from islice(self._first(instruction.opcode, users, images), _MOST)
+
+    def without_image(self, images: Mapping[Instruction, Instruction]) -> Iterator[Instruction]:
+        """The users that have no image yet, in order."""
+        return self._first(None, self._all, images)
+
+    def _first(
+        self,
+        key: Opcode | None,
+        users: Sequence[Instruction],
+        images: Mapping[Instruction, Instruction],
+    ) -> Iterator[Instruction]:
+        """Those without an image. What has one keeps it, so its beginning is passed over once."""
+        begin = self._begin.get(key, 0)
+        while begin < len(users) and users[begin] in images:
+            begin += 1
+        self._begin[key] = begin
+        return (user for user in users[begin : begin + 2 * _MOST] if user not in images)
+
+
 class _Matcher:
     """Matches a pair of computations, operands before users."""
 
@@ -69,6 +117,7 @@ class _Matcher:
         self._likeness = likeness
         self._before = before
         self._after = after
+        self._indices: dict[Instruction, _Users] = {}
         self._without_operands = likeness.without_operands(before)
 
     def run(self) -> None:
@@ -101,20 +150,26 @@ class _Matcher:
             origin = self._found.origin.get(operand)
             if origin is None:
                 continue
-            for user in self._users(origin):
-                if user.opcode is instruction.opcode and user not in seen:
+            for user in self._users(origin, instruction):
+                if user not in seen:
                     seen.add(user)
                     yield user
 
-    def _users(self, origin: Instruction) -> Iterator[Instruction]:
-        """Users of a value, also through instructions that have no counterpart."""
+    def _users(self, origin: Instruction, instruction: Instruction) -> Iterator[Instruction]:
+        """Users of a value with the opcode of an instruction, also through instructions that have
+        no counterpart."""
         waiting = [(origin, 0)]
         for value, depth in waiting:  # grows
-            for user in value.users:
-                yield user
-                is_through = depth < _THROUGH and len(waiting) < _MOST
-                if is_through and user not in self._found.images:
-                    waiting.append((user, depth + 1))
+            index = self._index_of(value)
+            yield from index.candidates(instruction, self._found.images)
+            if depth < _THROUGH and len(waiting) < _MOST:
+                some = islice(index.without_image(self._found.images), _MOST)
+                waiting += [(user, depth + 1) for user in some]
+
+    def _index_of(self, value: Instruction) -> _Users:
+        if value not in self._indices:
+            self._indices[value] = _Users(value, self._likeness)
+        return self._indices[value]
 
     def _score(self, instruction: Instruction, own: Instruction) -> float:
         score = self._likeness.score(instruction, own)

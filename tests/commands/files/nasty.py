@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tests.sharding.sharding_pairs import paths_of
+
 NASTY = "\x1b[31m\r\n\u202e\u2028\x85\x07\tLINE[bold]MARK[/bold][/]:smile:<script>"
 """Escapes, line ends, marks of direction, markup of rich and of HTML."""
 QUOTED = "".join(f"\\{byte:03o}" for byte in NASTY.encode())
@@ -87,6 +89,23 @@ def on_pairs(*options: str) -> Lines:
         before = files(MODULE)
         for text in (MODULE, CHANGED, OTHER, *MISTAKES.values()):
             yield before, files(text, "other"), *options
+
+    return lines
+
+
+def on_partitioned(count: int = 2) -> Lines:
+    """The command on the first `count` of a module before and after the partitioner."""
+
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        found = []
+        for path in paths_of("gathered"):
+            text = Path(path).read_text(encoding="utf-8").replace("jit(f)", f"jit(f)/{QUOTED}")
+            text = text.replace("f.py", f"/a/{QUOTED}.py").replace(
+                "<=[4]}", f'<=[4] metadata={{op_name="{QUOTED}"}}}}'
+            )
+            found.append(files(text, f"part{len(found)}"))
+        yield found[:count]
+        yield *found[:count], "--mesh", "a=2,b=2"
 
     return lines
 

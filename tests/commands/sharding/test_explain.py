@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.sharding.sharding_pairs import paths_of
 
 from hloopt.cli import main
-from tests.sharding.sharding_pairs import paths_of
 
 Capture = pytest.CaptureFixture[str]
 STAGES = {

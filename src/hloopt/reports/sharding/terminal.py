@@ -35,7 +35,7 @@ def render_explanations(report: ExplainReport, console: Console, *, top: int) ->
     )
     console.print(title, width=width)
     if report.mesh:
-        console.print(f"mesh {report.mesh}", width=width, markup=False)
+        console.print(Text(head(f"mesh {report.mesh}", width)))
     if found:
         console.print(_confidences(report), width=width)
         console.print()
