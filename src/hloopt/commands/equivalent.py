@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @click.command(cls=HloCommand)
 @click.argument("before", metavar="A", shell_complete=completion.files)
 @click.argument("after", metavar="B", shell_complete=completion.files)
+@click.option(
+    "--global",
+    "is_global",
+    is_flag=True,
+    help="A is the program for all devices, B what the SPMD partitioner made of it",
+)
 @seeds_option
 @tolerance_options
 @preserves_option()
@@ -58,6 +64,7 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
     \b
     hloopt equivalent before.hlo after.hlo
     hloopt equivalent before_optimizations.txt after_optimizations.txt --input weights.npz
+    hloopt equivalent --global before_spmd.hlo after_spmd.hlo
     hloopt equivalent step.hlo optimized.hlo --devices 1x8 --rtol 1e-3
     """
     from hloopt.files import load
@@ -86,6 +93,7 @@ def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison
 
     with showing_steps("running") as on_steps:
         settings = run_settings([left, right], options, on_steps)
+        settings = settings._replace(is_global=options["is_global"])
         if options["shrink"]:
             pairing = pair(left, right, settings)
             if isinstance(pairing, str):

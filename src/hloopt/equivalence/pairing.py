@@ -23,6 +23,7 @@ from hloopt.interpreter.parts import covered
 from hloopt.interpreter.values import Array, Value, type_text
 from hloopt.ir.attributes.values.shards import Place, Shards
 from hloopt.ir.devices.grid import Grid
+from hloopt.ir.module import Module
 
 
 class Pairing:
@@ -189,6 +190,33 @@ def pair_up(
             return Pairing(*pair, found)
         reason = reason if True not in kinds else found
     return reason
+
+
+def pair_up_global(
+    left: Module, right: Module, counts: tuple[int, int] | None = None
+) -> Pairing | str:
+    """Bring a program for all devices and a partitioned one together, as somebody says they are.
+
+    Raises RunError where the second one is for one partition, and where no text tells how a
+    parameter is cut.
+    """
+    whole = place(left, counts, is_whole=True, is_sure=True)
+    partitioned = place(right, counts, is_whole=False, is_sure=True)
+    if partitioned.grid.partitions < 2:
+        raise RunError(
+            "the second module is for one partition: there is nothing that devices have parts of",
+            help="--devices 1x8 says how many there are",
+            code="HLO508",
+        )
+    found = cut_of(whole, partitioned)
+    if isinstance(found, str):
+        return found
+    replicas = max(whole.grid.replicas, partitioned.grid.replicas)
+    return Pairing(
+        whole._replace(grid=Grid(replicas, whole.grid.partitions)),
+        partitioned._replace(grid=Grid(replicas, partitioned.grid.partitions)),
+        found,
+    )
 
 
 def pair_up_inputs(left: Placement, right: Placement) -> Pairing:

@@ -59,20 +59,25 @@ class Placement(NamedTuple):
 
 
 def place(
-    module: Module, counts: tuple[int, int] | None = None, *, is_whole: bool | None = None
+    module: Module,
+    counts: tuple[int, int] | None = None,
+    *,
+    is_whole: bool | None = None,
+    is_sure: bool = False,
 ) -> Placement:
     """The devices for a module: `counts` are replicas and partitions, if somebody asks for them.
 
     A program that is not partitioned yet runs on one device: it computes for all of them. One with
     manual regions (`shard_map`) runs on all, since what they do inside of these depends on the
-    device. `is_whole` says which it is where the text does not tell.
+    device. `is_whole` says which it is where the text does not tell, and, where `is_sure`, also
+    where it seems to.
 
     Raises RunError where it is not clear which part a device has. O(instructions).
     """
     grid = device_counts(module)
     stage = Stage.of(module)
     holds = stage.partitioned.holds
-    if holds is not None:
+    if holds is not None and not is_sure:
         is_whole = not holds
     running = Grid(*counts) if counts else grid
     if not is_whole:

@@ -9,7 +9,7 @@ from hloopt.equivalence.comparison import Comparison, Mismatch
 from hloopt.equivalence.examination import Examination
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import loose_tolerance
-from hloopt.equivalence.pairing import Pairing, pair_up
+from hloopt.equivalence.pairing import Pairing, pair_up, pair_up_global
 from hloopt.equivalence.path_types import PathTypes, rounds_in_sums
 from hloopt.equivalence.precision import PrecisionJudge
 from hloopt.equivalence.runs import Runs
@@ -31,6 +31,8 @@ def pair(left: Module, right: Module, settings: RunSettings) -> Pairing | str:
 
     Nothing runs. Raises RunError where the text does not tell how arrays are cut.
     """
+    if settings.is_global:
+        return pair_up_global(left, right, settings.counts)
     other = first_other(left, right)
     if other and not may_be_cut(left, right):
         return other

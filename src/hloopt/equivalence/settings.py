@@ -59,6 +59,9 @@ class RunSettings(NamedTuple):
     """None for the interpreter."""
     stand_ins: bool = True
     """Whether to make up what nobody knows: see `machine.run_module`."""
+    is_global: bool = False
+    """Whether the first module computes for all devices and the second one is partitioned, as
+    somebody says who knows; else the texts tell."""
     tolerance: Tolerance | None = None
     """None: by type, and by what rounding may do."""
 

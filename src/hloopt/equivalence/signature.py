@@ -229,6 +229,10 @@ def _cuts(
         told = [shards for shards in (from_right, from_left) if isinstance(shards, Shards)]
         fitting = (s for s in told if s.part(mine.dimensions) == other.dimensions)
         shards = next(fitting, told[0] if told else None)
+        if shards is not None and mine.dimensions == other.dimensions and not what:
+            # A tuple without a sharding of its own may gather what its operands have parts of.
+            fits = shards.part(mine.dimensions) == other.dimensions
+            shards = shards if fits else whole(mine.rank, partitions)
         if shards is None and (why := from_right or from_left):
             raise RunError(f"{text}: {why}", code="HLO508")
         if shards is None and mine.dimensions == other.dimensions:

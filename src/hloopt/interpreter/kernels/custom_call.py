@@ -17,6 +17,16 @@ from hloopt.interpreter.kernels.block_scaling import (
     dequantize,
     quantize,
 )
+from hloopt.interpreter.kernels.partitioner_calls import (
+    MULTI_ROTATE,
+    MULTI_SLICE,
+    ROTATE_RIGHT,
+    WRAP,
+    multi_rotate,
+    multi_slice,
+    rotate_right,
+    wrap,
+)
 from hloopt.interpreter.kernels.sorting import top_values
 from hloopt.interpreter.plan import Plans
 from hloopt.interpreter.stand_ins import stand_in
@@ -201,6 +211,10 @@ _THAT_TAKE_LONG: dict[str, Callable[..., Value]] = {
 
 custom_call(QUANTIZE)(quantize)
 custom_call(DEQUANTIZE)(dequantize)
+custom_call(ROTATE_RIGHT)(rotate_right)
+custom_call(MULTI_ROTATE)(multi_rotate)
+custom_call(MULTI_SLICE)(multi_slice)
+custom_call(WRAP)(wrap)
 
 
 @custom_call("PadToStatic")
