@@ -64,8 +64,10 @@ def test_what_the_partitioner_made_computes_the_same(name: str) -> None:
 )
 def test_faults_of_the_partitioner_are_found(name: str, reason: str) -> None:
     folder = Path(__file__).parent.parent / "sharding" / "faults"
-    # What the partitioner makes of the Fourier transform is no valid HLO: nothing verifies it here.
-    before, after = (read_module(str(folder / f"{name}.{side}.hlo")) for side in ("before", "after"))
+    # The Fourier transform becomes invalid HLO: nothing verifies it here.
+    before, after = (
+        read_module(str(folder / f"{name}.{side}.hlo")) for side in ("before", "after")
+    )
     found = compare(before, after)
     assert found is not None
     assert found.is_decided
