@@ -26,7 +26,7 @@ EXIT_CODES = (0, 1, 2, 3)
 SECONDS = 20
 _LEFT_OUT = (
     *("engine", "jobs", "executor", "repro", "help", "color", "validate", "split_input_file"),
-    *("watch", "clear"),
+    *("watch", "clear", "exact"),
 )
 """Options that start processes or XLA, read other files, run as long as they take or for ever, or
 empty the cache of the user."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,7 +40,7 @@ class Confidence(StrEnum):
     """How sure it is which instruction made a collective."""
 
     EXACT = "exact"
-    """The collective is one of the program."""
+    """The collective is one of the program, or the partitioner itself told."""
     CLEAR = "clear"
     AMBIGUOUS = "ambiguous"
     """Other candidates are nearly as likely, or there is none."""
@@ -80,15 +80,18 @@ def explain(
     *,
     mesh: Mesh | None = None,
     warnings: Iterable[RematWarning] = (),
+    known: Mapping[Instruction, Instruction] | None = None,
 ) -> list[Explanation]:
     """The collectives of `after`, which the partitioner made of `before`, the costliest first.
 
-    `mesh` names the axes; without it those in the header of `before` do. Raises HloError where
-    the texts do not belong together. Near-linear in the instructions of both.
+    `mesh` names the axes; without it those in the header of `before` do. `known` has origins that
+    the partitioner told (`tags.origins_by_tag`). Raises HloError where the texts do not belong
+    together. Near-linear in the instructions of both.
     """
     shapes = DeviceShapes(before.num_partitions)
     check_belonging(before, after, shapes)
-    return _Explainer(before, after, shapes, mesh or only_mesh(before), [*warnings]).run()
+    explainer = _Explainer(before, after, shapes, mesh or only_mesh(before), [*warnings])
+    return explainer.run(known or {})
 
 
 def only_mesh(module: Module) -> Mesh | None:
@@ -117,11 +120,13 @@ class _Explainer:
         self._mesh = mesh
         self._warnings = warnings
         self._partitions = shapes.partitions
+        self._known: Mapping[Instruction, Instruction] = {}
         self._lines = SourceLines(before)
         self._runs = runs_with_parts(after, CostAnalysis(after))
         self._grid = device_counts(after)
 
-    def run(self) -> list[Explanation]:
+    def run(self, known: Mapping[Instruction, Instruction]) -> list[Explanation]:
+        self._known = known
         found = self._collectives
         places: dict[Computation | None, list[Collective]] = {}
         for collective in found:
@@ -137,13 +142,22 @@ class _Explainer:
     def _explain(self, members: list[Collective]) -> list[tuple[Collective, Explanation]]:
         """The collectives of one computation, which the partitioner numbered as it made them."""
         members.sort(key=lambda c: channel_of(c.instruction) or 0)
-        candidates = [self._candidates.of(c.instruction) for c in members]
+        candidates = [self._weighed(c.instruction) for c in members]
         order = self._matching.order
         totals = best_totals([[(order[c.instruction], c.score) for c in row] for row in candidates])
         return [
             (collective, self._explanation(collective, row, own))
             for collective, row, own in zip(members, candidates, totals, strict=True)
         ]
+
+    def _weighed(self, collective: Instruction) -> list[Candidate]:
+        """The candidates of a collective; the one that is known alone, if there is one."""
+        found = self._candidates.of(collective)
+        origin = self._known.get(collective)
+        if origin is None:
+            return found
+        own = next((c for c in found if c.instruction is origin), None)
+        return [own or Candidate(origin, Role.BETWEEN, 0.0)]
 
     def _explanation(
         self, collective: Collective, candidates: Sequence[Candidate], totals: Sequence[float]
@@ -159,6 +173,8 @@ class _Explainer:
             sources = self._candidates.sources(anchor)
             cause = self._causes.of(instruction, anchor, sources, chosen)
             confidence = _confidence([total for total, _ in ranked], chosen)
+            if instruction in self._known:
+                confidence = Confidence.EXACT
         others = [c.instruction for total, c in ranked if total > best - _LIKELY] if ranked else []
         return Explanation(
             *(collective, origin, confidence),

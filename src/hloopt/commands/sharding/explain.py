@@ -14,11 +14,13 @@ from hloopt.commands.shared.common import (
     format_option,
     make_console,
     print_json,
+    say,
     top_option,
 )
 
 if TYPE_CHECKING:
     from hloopt.ir.attributes.values.replica_groups import Mesh
+    from hloopt.ir.instruction import Instruction
     from hloopt.ir.module import Module
     from hloopt.sharding.warnings import RematWarning
 
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     help="XLA's log, for the partitioner's warnings of full rematerialization",
     shell_complete=completion.files,
 )
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="let XLA's partitioner tell origins: it runs again on a tagged program (jaxlib)",
+)
 @top_option("collectives", 20)
 @format_option
 @color_option
@@ -41,6 +48,7 @@ def command(
     after: str,
     mesh: str | None,
     log: str | None,
+    exact: bool,
     top: int,
     output_format: str,
     color: str,
@@ -50,7 +58,8 @@ def command(
     For each: the instruction and source line that made it, the kind of cause, the shardings on
     both sides, bytes and trips, whether it is a full rematerialization, and what would avoid it.
     The texts are matched by metadata and structure: an origin is exact, clear or ambiguous. The
-    costliest line of the program comes first. Of a folder of dumps, name the module.
+    costliest line of the program comes first. Of a folder of dumps, name the module. With --exact
+    the partitioner of jaxlib for CPUs runs again, and tells where it makes the same collectives.
 
     \b
     XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=spmd-partitioning" python step.py
@@ -65,7 +74,8 @@ def command(
     chosen = named or only_mesh(left)
     if mesh is not None:
         chosen = parse_mesh_option(mesh, left.num_partitions)
-    found = explain(left, right, mesh=chosen, warnings=_warnings(log))
+    known = _told(left, right) if exact else {}
+    found = explain(left, right, mesh=chosen, warnings=_warnings(log), known=known)
     axes = "" if chosen is None else ", ".join(f"{name}={size}" for name, size in chosen.axes)
     report = report_explanations(right.name, left.num_partitions, axes, found)
     if output_format == "json":
@@ -92,6 +102,28 @@ def _modules(before: str, after: str) -> tuple[Module, Module, Mesh | None]:
     paths = partitioner_dumps(before, after)
     mesh = None if paths.first is None else only_mesh(load(paths.first))
     return load(paths.before), load(paths.after), mesh
+
+
+def _told(before: Module, after: Module) -> dict[Instruction, Instruction]:
+    """The origins that XLA's partitioner tells when it runs on a tagged copy; on stderr, where it
+    makes other collectives than these. Raises HloError and CompilerFailure."""
+    import tempfile
+    from pathlib import Path
+
+    from hloopt.compilers.compiling import Compiler, Settings
+    from hloopt.compilers.isolation import isolate
+    from hloopt.compilers.programs import Program
+    from hloopt.sharding.tags import origins_by_tag, tagged
+    from hloopt.text import parse_module
+
+    copy, tags = tagged(before)
+    with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
+        program, compiler = Program.of(copy), Compiler.named("cpu")
+        runs = isolate(program, "spmd-partitioning", compiler, Path(folder), Settings())
+    found = origins_by_tag(parse_module(runs[0].after), after, tags)
+    if not found:
+        say("--exact: XLA's partitioner makes other collectives here; the texts alone are compared")
+    return found
 
 
 def _warnings(log: str | None) -> list[RematWarning]:
