@@ -35,6 +35,7 @@ OPTION_GROUPS = {
         "pipelining_direction",
         "should_process",
         "only_marked",
+        "names",
         "trip_analysis",
         "acceptable_formatting",
         "max_pipelining_per_loop",
@@ -86,6 +87,7 @@ class PipelinerOptions(PassOptions):
     only_marked: bool = option(
         False, "of these, only instructions with the frontend attribute is_pipelineable"
     )
+    names: tuple[str, ...] = option((), "of these, only instructions with one of these names")
     trip_analysis: Literal["proved", "xla"] = option(
         "proved", "proved: all loops whose trips are proved; xla: of these, those that XLA's pass "
         "takes: no counter compared with !=, none that goes down to an index by sums"
@@ -186,6 +188,8 @@ class PipelinerOptions(PassOptions):
                 chosen = _has_opcode(self.opcodes)
             case given:
                 chosen = given
+        if self.names:
+            chosen = _with_names(frozenset(self.names), chosen)
         if self.only_marked:
             return lambda instruction: is_marked(instruction) and chosen(instruction)
         return chosen
@@ -240,6 +244,10 @@ def is_marked(instruction: Instruction) -> bool:
     """Whether the frontend attribute `is_pipelineable` asks for the move."""
     mark = frontend_attribute(instruction, "is_pipelineable")
     return mark is not None and mark.lower() in _TRUE
+
+
+def _with_names(names: frozenset[str], chosen: Predicate) -> Predicate:
+    return lambda instruction: instruction.name in names and chosen(instruction)
 
 
 def _has_opcode(opcodes: tuple[Opcode, ...]) -> Predicate:

@@ -1,0 +1,31 @@
+"""The options of the search for overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hloopt.cost_models import CostModelName
+from hloopt.options import Bytes, option
+from hloopt.search_budget import SearchLimits
+
+Family = Literal["pipeline", "combine", "separate", "split", "unroll", "order"]
+"""The kinds of decisions."""
+FAMILIES: tuple[Family, ...] = ("pipeline", "combine", "separate", "split", "unroll", "order")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapOptions(SearchLimits):
+    """The options of the search for overlap: what may be decided, by whose times, for how long."""
+
+    target: str | None = option(None, "the hardware whose times count: see `hloopt targets`")
+    cost_model: CostModelName | None = option(
+        None, "the model of times; null: sol where the target has its figures, else roofline"
+    )
+    memory_limit: Bytes | None = option(
+        None, "bytes that the program may need at its peak; null: what it needs as it is given"
+    )
+    decisions: tuple[Family, ...] = option(
+        FAMILIES, "which kinds of decisions to make: order is the search of the scheduler"
+    )
+    overlap_limit: int = option(1, "collectives that may be in flight at a time")

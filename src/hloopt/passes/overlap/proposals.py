@@ -1,0 +1,126 @@
+"""Decisions to try next: those about the collectives that a program waits for longest come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.passes.overlap.decisions import Decision
+from hloopt.passes.overlap.judging import Judged
+from hloopt.passes.overlap.options import Family
+
+_GATHERING = (Opcode.ALL_GATHER, Opcode.COLLECTIVE_PERMUTE, Opcode.ALL_TO_ALL)
+_REDUCING = (Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER)
+_COMBINED = {
+    Opcode.ALL_GATHER: "gpu-all-gather-combiner",
+    Opcode.ALL_REDUCE: "gpu-all-reduce-combiner",
+    Opcode.REDUCE_SCATTER: "gpu-reduce-scatter-combiner",
+}
+_THRESHOLDS = tuple(mebibytes << 20 for mebibytes in (32, 128, 512, 1 << 20))
+_MOST_COMBINED = 256
+
+
+def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to make together, from the most promising on. O(instructions)."""
+    sites = _sites(judged)
+    for decisions in (*_on_all(sites), *_on_each(sites, judged), *_on_loops(judged.draft.module)):
+        wanted = tuple(each for each in decisions if each.family in families)
+        if wanted:
+            yield wanted
+
+
+def _sites(judged: Judged) -> list[Instruction]:
+    """The collectives, by waiting and then by size."""
+    found = [i for i in judged.draft.module.instructions() if i.opcode in COLLECTIVES]
+    return sorted(found, key=lambda i: (-judged.waits.get(i.name, 0.0), -leaf_bytes(i.shape)))
+
+
+def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
+    """What concerns all collectives of a kind."""
+    in_loops = [site for site in sites if _loop(site) is not None]
+    for opcodes, direction in ((_GATHERING, "backward"), (_REDUCING, "forward")):
+        names = tuple(site.name for site in in_loops if site.opcode in opcodes)
+        if len(names) > 1:
+            yield (_pipelined(names, direction),)
+    for opcode, pass_name in _COMBINED.items():
+        if sum(site.opcode is opcode for site in sites) > 1:
+            for threshold in _THRESHOLDS:
+                yield (_combined(opcode, pass_name, threshold),)
+    apart = tuple(site.name for site in sites if len(site.operands) > 1)
+    if len(apart) > 1:
+        yield (_separated(apart),)
+
+
+def _on_each(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    for site in sites:
+        if not judged.waits.get(site.name):
+            return
+        yield from _on(site)
+
+
+def _on(site: Instruction) -> Iterator[tuple[Decision, ...]]:
+    names = (site.name,)
+    if _loop(site) is not None:
+        if site.opcode in _GATHERING:
+            yield (_pipelined(names, "backward"),)
+            yield (_pipelined(names, "backward", variant=True),)
+        else:
+            yield (_pipelined(names, "forward"),)
+            if site.opcode in _REDUCING:
+                yield (_pipelined(names, "forward-sink"),)
+    if len(site.operands) > 1:
+        yield (_separated(names),)
+    if site.opcode is Opcode.ALL_REDUCE:
+        yield (_scattered(names),)
+
+
+def _on_loops(module: Module) -> Iterator[tuple[Decision, ...]]:
+    for loop in module.instructions(Opcode.WHILE):
+        if any(each.opcode in COLLECTIVES for each in loop.called[0].instructions):
+            what = f"%{loop.name} makes two trips in one"
+            options = (("loops", (loop.name,)), ("unroll_strategy", "double-buffer"))
+            yield (Decision("unroll", "double-buffer-loop-unrolling", options, what),)
+
+
+def _loop(site: Instruction) -> Instruction | None:
+    return next((c for c in site.parent.callers if c.opcode is Opcode.WHILE), None)
+
+
+def _pipelined(names: tuple[str, ...], direction: str, *, variant: bool = False) -> Decision:
+    options: list[tuple[str, object]] = [
+        ("pipelining_direction", direction),
+        ("names", names),
+        ("should_process", tuple(COLLECTIVES)),
+    ]
+    if variant:
+        options.append(("should_allow_loop_variant_parameter_in_chain", True))
+    return Decision(
+        "pipeline", "collective-pipeliner", tuple(options), f"{_listed(names)} {direction}"
+    )
+
+
+def _combined(opcode: Opcode, pass_name: str, threshold: int) -> Decision:
+    options = (
+        ("combine_threshold_in_bytes", threshold),
+        ("combine_threshold_count", _MOST_COMBINED),
+    )
+    what = f"combine {opcode}s up to {threshold >> 20:,} MiB"
+    return Decision("combine", pass_name, options, what)
+
+
+def _separated(names: tuple[str, ...]) -> Decision:
+    options = (("names", names),)
+    return Decision("separate", "collective-uncombiner", options, f"{_listed(names)} apart")
+
+
+def _scattered(names: tuple[str, ...]) -> Decision:
+    what = f"{_listed(names)} as reduce-scatter and all-gather"
+    return Decision("split", "all-reduce-to-reduce-scatter", (("names", names),), what)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(f"%{name}" for name in names[:3])
+    return f"{shown} and {len(names) - 3:,} more" if len(names) > 3 else shown
