@@ -222,6 +222,16 @@ pipeliner-fuzz: $(DEV) ## COUNT random loops (500): collectives pipelined, ours 
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),500)
 
+.PHONY: overlap-fuzz
+overlap-fuzz: $(DEV) ## overlap-search on COUNT random loops (1000) keeps what these compute; resumes
+	$(BIN)/python tools/overlap_fuzz.py --seed $(SEED) --count $(or $(COUNT),1000) \
+		--jobs $(PYTEST_WORKERS)
+
+.PHONY: overlap-table
+overlap-table: $(DEV) ## recorded training steps made shorter by overlap-search, XLA:GPU's judgement into docs/; needs ASK
+	$(BIN)/python tools/overlap_table.py --shared $(HLOOPT_SHARED) \
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) --write
+
 .PHONY: pass-agreement
 pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus (400), into docs/; needs ASK; resumes
 	$(BIN)/python tools/pass_agreement.py --shared $(HLOOPT_SHARED) \

@@ -72,6 +72,7 @@ PASSES = (
         "rematerialization",
     ),
     ("control_flow",),
+    ("overlap",),
 )
 """The families of passes, as RANKS."""
 

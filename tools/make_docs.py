@@ -159,7 +159,9 @@ _FAMILIES = {
     "copy_insertion": "Copies",
     "precision": "Precision",
     "memory_space": "Memory space assignment",
+    "rematerialization": "Rematerialization",
     "scheduling": "Scheduling",
+    "overlap": "Searches over several passes",
     "steps": "Runs of XLA's own compiler",
 }
 """Headings for the families of passes: packages of `hloopt.passes`, a module of compilers."""

@@ -5,10 +5,11 @@
     tools/random_differential.py --seed S --show N
 
 Programs of a generator of our own, on 1 to 4 devices, go through 1 to 5 passes out of all that are
-registered, with random options. After each pass the module is verified, printed and read back; in
-the end it runs beside the original in the interpreter, on the same inputs. A module that computes
-something else, is invalid or is not read back, and any exception, is a finding: the first of each
-kind is made smaller and saved in `--save`, with the chain in its last line.
+registered, but for searches, with random options. After each pass the module is verified, printed
+and read back; in the end it runs beside the original in the interpreter, on the same inputs. A
+module that computes something else, is invalid or is not read back, and any exception, is a
+finding: the first of each kind is made smaller and saved in `--save`, with the chain in its last
+line.
 
 Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
 sources changed. Ends with what each pass did; a pass that never changed anything is named. Exits 1
@@ -23,7 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from differential_lib.chains import LEFT_OUT, Step, chain
+from differential_lib.chains import LEFT_OUT, OWN_SWEEPS, Step, chain
 from differential_lib.generate import dice_of, program_text
 from differential_lib.judge import judge
 from differential_lib.shrinking import shrunk
@@ -103,7 +104,7 @@ def main() -> int:
 
 def _coverage(outcomes: Counter[str]) -> str:
     """A table of what the passes did and what could not be run."""
-    names = sorted(PASSES)
+    names = sorted(PASSES.keys() - OWN_SWEEPS.keys())
     wide = max(map(len, names))
     lines = [f"{'pass':{wide}} {'ran':>7} {'changed':>8} {'refused':>8}"]
     for name in names:

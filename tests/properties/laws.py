@@ -153,6 +153,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "latency-hiding-scheduler-preparation": [{}],
     "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
+    "overlap-search": [{"target": "h100_sxm", "iterations": 3, "memory_limit": 1 << 40}],
     "propagate-call-metadata": [{}],
     "reduce-scatter-combiner": [{}],
     "reduce-scatter-creator": [{}],
@@ -247,6 +248,8 @@ LEAVES_MORE_TO_DO = [
     ("simplify-conditional", {}),
     # The order it finds is the original order of the next run.
     *(("latency-hiding-scheduler", options) for options in OPTIONS["latency-hiding-scheduler"]),
+    # It has as many iterations again.
+    *(("overlap-search", options) for options in OPTIONS["overlap-search"]),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
     # Each collective is looked at once, also where it was an operand of one that moved.
@@ -279,6 +282,7 @@ MAY_REFUSE = (
     *("latency-hiding-scheduler", "legalize-scheduling-annotations"),
     "check-no-data-dependency-in-scheduling-annotations",
     "memory-space-assignment",
+    "overlap-search",
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
@@ -314,6 +318,8 @@ CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
 """Passes that only refuse modules."""
 NOT_IN_THE_CORPUS = ("composite-rewriter",)
 """Passes for what no module of XLA's unit tests has as it stands."""
+SLOW = {"overlap-search": 5}
+"""Passes that take seconds, and of how many modules of the corpus one is enough."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""

@@ -31,6 +31,9 @@ LEFT_OUT = {
 }
 """Options that are never set, and why."""
 
+OWN_SWEEPS = {"overlap-search": "overlap_fuzz.py"}
+"""Passes that are not in chains, since they take seconds, and the tools that try them."""
+
 _BEFORE = {
     **dict.fromkeys(
         (
@@ -92,7 +95,7 @@ def chain(dice: random.Random) -> list[Step]:
 
 @lru_cache
 def _names() -> tuple[str, ...]:
-    return tuple(sorted(PASSES))
+    return tuple(sorted(PASSES.keys() - OWN_SWEEPS.keys()))
 
 
 def _step(dice: random.Random, name: str, plain: float = 0.35) -> Step:

@@ -111,6 +111,7 @@ PASSES = {
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
     "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
+    "overlap-search": ".overlap.overlap_search:OverlapSearchPass",
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hloopt.diagnostics import PassRefused
@@ -57,6 +57,11 @@ class Draft:
         kept = Draft(self.trail[place], self.decisions[:place], self.trail[:place])
         return kept.after(*self.decisions[place + 1 :])
 
+    def prefixes(self) -> list[Draft]:
+        """The drafts with none of the decisions, with the first, with two, …, with all."""
+        numbers = range(len(self.decisions))
+        return [Draft(self.trail[n], self.decisions[:n], self.trail[:n]) for n in numbers] + [self]
+
 
 def _decide(module: Module, decision: Decision) -> bool:
     made = create_pass(decision.pass_name, dict(decision.options))
@@ -79,8 +84,3 @@ def run_passes(module: Module, names: Iterable[str | tuple[str, dict[str, object
     for each in names:
         name, options = (each, {}) if isinstance(each, str) else each
         create_pass(name, options).run(module, PassContext(wants_remarks=False))
-
-
-def texts(decisions: Sequence[Decision]) -> list[str]:
-    """Decisions in words."""
-    return [decision.what for decision in decisions]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
@@ -39,10 +40,14 @@ class Judged:
     module: Module
     """Scheduled, collectives asynchronous."""
     seconds: float
+    smooth_seconds: float
+    """The same where tables are smoothed: times never fall where sizes grow."""
+    scheduler_seconds: float
+    """The same by the times that XLA's scheduler goes by, constants among them."""
     exposed: float
     """Seconds of waiting."""
-    peak: int
-    """Bytes."""
+    allocated: int
+    """Bytes that buffer assignment gives to it in device memory."""
     waits: Mapping[str, float] = field(repr=False)
     """By collective of the draft the seconds of waiting for it, all runs together."""
 
@@ -57,50 +62,71 @@ class Judge:
 
     options: OverlapOptions
 
-    def finish(self, draft: Draft, *, moves: int = 0) -> Judged:
+    def finish(self, draft: Draft, order: Mapping[str, object] | None = None) -> Judged:
         """Make collectives asynchronous, insert copies and schedule, as XLA:GPU does.
 
-        The order of the scheduler is then searched for that many `moves`.
+        `order` are options of the scheduler's search for a better order, if there is to be one.
         """
         module, _ = clone_module(draft.module)
         _mark(module)
-        run_passes(module, self._passes(moves))
+        run_passes(module, self._passes(order))
         return self.judge(draft, module)
 
     def judge(self, draft: Draft, module: Module) -> Judged:
         """Judge a scheduled module that is made of a draft; its marks are removed."""
-        config = self._config().resolved(module)
-        model = model_of(config, module)
-        times = RunTimes(model, module)
-        run = simulate(module, times, Streams(GpuResourceTracker(config)), loops="trips")
-        second = times.cycles_per_microsecond * 1e6
+        run = self.simulated(module)
+        second = _cycles_per_second(run)
         waits = _waits(run, second)
         _unmark(module)
-        peak = analyze_memory(module, backend=GPU).statistics.peak_memory
-        return Judged(draft, module, run.makespan / second, run.exposed / second, peak, waits)
-
-    def _config(self) -> SchedulerConfig:
-        options = self.options
-        return SchedulerConfig(
-            preset="xla-gpu",
-            target=options.target,
-            cost_model=options.cost_model,
-            parallel_collective_overlap_limit=options.overlap_limit,
+        return Judged(
+            draft,
+            module,
+            seconds=run.makespan / second,
+            smooth_seconds=self.smooth_seconds(module),
+            scheduler_seconds=self._scheduler_seconds(module),
+            exposed=run.exposed / second,
+            allocated=analyze_memory(module, backend=GPU).statistics.total_allocation_bytes,
+            waits=waits,
         )
 
-    def _passes(self, moves: int) -> list[str | tuple[str, dict[str, object]]]:
+    def simulated(self, module: Module) -> Simulation:
+        """The run of a scheduled module, loops with their trips."""
+        return _simulated(module, self._config)
+
+    def smooth_seconds(self, module: Module) -> float:
+        """The time of a scheduled module with smoothed tables."""
+        run = _simulated(module, self._smooth_config)
+        return run.makespan / _cycles_per_second(run)
+
+    def _scheduler_seconds(self, module: Module) -> float:
+        run = _simulated(module, self._config, of_scheduler=True)
+        return run.makespan / _cycles_per_second(run)
+
+    @property
+    def _scheduler(self) -> dict[str, Any]:
+        """The options of the scheduler, but for its search."""
         options = self.options
-        scheduler: dict[str, object] = {
+        return {
             "preset": "xla-gpu",
             "target": options.target,
             "cost_model": options.cost_model,
             "parallel_collective_overlap_limit": options.overlap_limit,
-            "parallel_async_compute_limit": 2,
+            "device_memory_size": options.memory_limit,
         }
-        if options.memory_limit is not None:
-            scheduler["device_memory_size"] = options.memory_limit
-        if moves:
-            scheduler["search"] = {"iterations": moves, "seed": options.seed}
+
+    @property
+    def _config(self) -> SchedulerConfig:
+        return SchedulerConfig(**self._scheduler)
+
+    @property
+    def _smooth_config(self) -> SchedulerConfig:
+        """That of the model with smoothed tables; only `sol` has such."""
+        config = self._config
+        is_sol = config.model_choice.for_target() == "sol"
+        return replace(config, smooth_tables=True) if is_sol else config
+
+    def _passes(self, order: Mapping[str, object] | None) -> list[str | tuple[str, dict[str, Any]]]:
+        search = None if order is None else dict(order)
         return [
             *("host-compute-asyncifier", "host-memory-transfer-asyncifier"),
             ("async-collective-creator", dict(_ASYNCHRONOUS)),
@@ -112,9 +138,23 @@ class Judge:
             ("copy-insertion", {"alias_info": "gpu"}),
             ("hlo-memory-scheduler", {"preset": "xla-gpu"}),
             ("legalize-scheduling-annotations", {"keep_sync_annotation": "gpu-gemms"}),
-            ("latency-hiding-scheduler", scheduler),
+            ("latency-hiding-scheduler", {**self._scheduler, "search": search}),
             "gpu-convert-async-collectives-to-sync",
         ]
+
+
+def _simulated(
+    module: Module, config: SchedulerConfig, *, of_scheduler: bool = False
+) -> Simulation:
+    config = config.resolved(module)
+    times = model_of(config, module)
+    if not of_scheduler:
+        times = RunTimes(times, module)
+    return simulate(module, times, Streams(GpuResourceTracker(config)), loops="trips")
+
+
+def _cycles_per_second(run: Simulation) -> float:
+    return run.model.cycles_per_microsecond * 1e6
 
 
 def _mark(module: Module) -> None:

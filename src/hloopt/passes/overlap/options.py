@@ -23,7 +23,9 @@ class OverlapOptions(SearchLimits):
         None, "the model of times; null: sol where the target has its figures, else roofline"
     )
     memory_limit: Bytes | None = option(
-        None, "bytes that the program may need at its peak; null: what it needs as it is given"
+        None,
+        "bytes of device memory that buffers may take; null: what they take in the program as it "
+        "is given, in whole pages of 2 MiB",
     )
     decisions: tuple[Family, ...] = option(
         FAMILIES, "which kinds of decisions to make: order is the search of the scheduler"

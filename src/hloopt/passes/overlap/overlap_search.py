@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, PipelineError
+from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
 from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import COLLECTIVES
+from hloopt.options import Seconds
 from hloopt.pass_framework.base import ModulePass, PassContext, register
 from hloopt.passes.overlap.decisions import Draft, run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
-from hloopt.passes.overlap.search import OverlapSearch, is_better
-from hloopt.search_budget import SearchBudget
+from hloopt.passes.overlap.search import Goal, OverlapSearch
+from hloopt.search_budget import SearchBudget, SearchLimits
 
-_EVERY_OPCODE = tuple(Opcode)
-_ORDER_SHARE = 0.5
-"""The part of the budget for the order, once all else is decided."""
-_MOVES_PER_TRIAL = 2000
-"""How many moves of the search for an order stand for one trial of decisions."""
+_SHARE_OF_DECISIONS = 0.7
+"""The part of the budget for all decisions but the order, which comes last."""
+_MOVES_PER_TRIAL = 500
+"""How many changes of an order are tried where `iterations` allows one trial of decisions."""
+_ORDERED = 3
+"""For how many sets of decisions an order is searched."""
+_PAGE = 2 << 20
+"""Bytes: device memory is allocated in pages of this size."""
 
 
 @register("overlap-search", preserves="rounding")
@@ -36,9 +39,12 @@ class OverlapSearchPass(ModulePass):
     buffer assignment finds. What makes it shorter and fits stays.
 
     A module with a schedule comes back with one, one without as a module that XLA can go on from:
-    collectives synchronous, before copy insertion. The result is never longer than the module as
-    it was given, and never needs more memory than that or `memory_limit`. With `iterations` it
-    depends on the module, the options and the seed alone. Each trial is near-linear in the module.
+    collectives synchronous, without the copies. The result is never longer than the module as it
+    was given: not by the model of time, not where its tables are smoothed so that times never fall
+    where sizes grow, and not by the times that XLA's scheduler goes by. It never needs more memory
+    than `memory_limit`. Remarks tell what each decision bought. With `iterations`
+    it depends on the module, the options and the seed alone. Each trial is near-linear in the
+    module.
     """
 
     Options: ClassVar[type[OverlapOptions]] = OverlapOptions
@@ -51,12 +57,15 @@ class OverlapSearchPass(ModulePass):
                 "overlap-search needs a target, whose times it goes by",
                 help="give target=h100_sxm, or another of `hloopt targets`",
             )
+        if not any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+            context.missed(module.entry.root, "the module has no collectives")
+            return False
         if context.is_at_limit:
             return False
         with collector_paused():
             try:
                 return self._search(module, context)
-            except PipelineError:
+            except (PassRefused, PipelineError):
                 raise
             except HloError as error:
                 raise PipelineError(error.message, help=error.help, code=error.code) from error
@@ -65,69 +74,102 @@ class OverlapSearchPass(ModulePass):
         options = self.options
         judge = Judge(options)
         given = self._given(module, judge)
-        limit = options.memory_limit or given.peak
-        search = OverlapSearch(judge, limit, judge.finish(given.draft))
-        budget = SearchBudget("decisions", _part(options, 1 - _ORDER_SHARE), context.on_progress)
+        limit = options.memory_limit
+        if limit is None:
+            limit = -(-given.allocated // _PAGE) * _PAGE
+        goal = Goal(limit, given)
+        search = OverlapSearch(judge, goal, judge.finish(given.draft))
+        part = SearchLimits(**_part(options, _SHARE_OF_DECISIONS))
+        budget = SearchBudget("decisions", part, context.on_progress)
         search.run(budget)
         best = search.best
         if "order" in options.decisions:
-            moves = _MOVES_PER_TRIAL * max(budget.taken, 1)
-            ordered = judge.finish(best.draft, moves=moves)
-            if is_better(ordered, best, limit):
-                best = ordered
+            best = _ordered(search)
         context.count("decisions tried", budget.taken)
-        if not is_better(best, given, limit):
+        if unknown := judge.simulated(best.module).unknown_loops:
+            context.note(
+                f"the trip count of {counted(len(unknown), 'loop')} is not known: taken as one"
+            )
+        if not goal.is_better(best, given):
             context.missed(module.entry.root, _nothing_found(given, budget.taken))
             return False
-        return self._adopt(module, given, best, context)
+        return self._adopt(module, given, best, judge, context)
 
     def _given(self, module: Module, judge: Judge) -> Judged:
         """The module as it is given, judged, with the draft that decisions begin with."""
-        copy, _ = clone_module(module)
-        if not module.is_scheduled:
-            return judge.finish(Draft(copy))
         draft, _ = clone_module(module)
-        run_passes(
-            draft,
-            [
-                ("convert-async-collectives-to-sync", {"nop_opcodes": _EVERY_OPCODE}),
-                "hlo-descheduler",
-            ],
-        )
+        run_passes(draft, ["synchronize-collectives", "hlo-descheduler"])
+        if not module.is_scheduled:
+            return judge.finish(Draft(draft))
+        copy, _ = clone_module(module)
         return judge.judge(Draft(draft), copy)
 
-    def _adopt(self, module: Module, given: Judged, best: Judged, context: PassContext) -> bool:
-        taken = best.module if module.is_scheduled else best.draft.module
+    def _adopt(
+        self, module: Module, given: Judged, best: Judged, judge: Judge, context: PassContext
+    ) -> bool:
         if not module.is_scheduled and not best.decisions:
-            return False
+            return False  # the order alone would be lost
         if not context.apply(module.entry.root, _outcome(given, best)):
             return False
         for decision in best.decisions:
             context.count(f"decisions to {decision.family}")
-            context.analysis(module.entry.root, decision.what)
-        module.become(taken)
+        if context.wants_remarks:
+            for what in _gains(given, best, judge):
+                context.analysis(module.entry.root, what)
+        module.become(best.module if module.is_scheduled else best.draft.module)
         return True
 
 
-def _part(options: OverlapOptions, share: float) -> OverlapOptions:
+def _part(options: OverlapOptions, share: float, factor: int = 1) -> dict[str, Any]:
+    """A share of the budget, with so many iterations for one, as options of a search."""
     iterations = options.iterations
-    return replace(
-        options,
-        budget=type(options.budget)(options.budget * share),
-        iterations=None if iterations is None else max(int(iterations * share), 1),
-    )
+    return {
+        "budget": Seconds(options.budget * share),
+        "iterations": None if iterations is None else int(iterations * share * factor),
+        "seed": options.seed,
+    }
+
+
+def _ordered(search: OverlapSearch) -> Judged:
+    """The best program once the order of those with the best decisions is searched, too."""
+    best = search.best
+    share = (1 - _SHARE_OF_DECISIONS) / _ORDERED
+    order = _part(search.judge.options, share, _MOVES_PER_TRIAL)
+    for judged in search.shortest(_ORDERED):
+        ordered = search.judge.finish(judged.draft, {**order, "memory_limit": search.goal.limit})
+        if search.goal.is_better(ordered, best):
+            best = ordered
+    return best
+
+
+def _gains(given: Judged, best: Judged, judge: Judge) -> list[str]:
+    """For each decision, in their order, the time and the bytes that it made the difference."""
+    steps = [judge.finish(draft) for draft in best.draft.prefixes()]
+    described = [decision.what for decision in best.decisions]
+    pairs = [("schedule as XLA:GPU", given, steps[0])]
+    pairs += zip(described, steps[:-1], steps[1:], strict=True)
+    pairs.append(("search the order", steps[-1], best))
+    return [
+        f"{what}: {_ms(before.seconds)} to {_ms(after.seconds)}, "
+        f"{after.allocated - before.allocated:+,} bytes"
+        for what, before, after in pairs
+        if (before.seconds, before.allocated) != (after.seconds, after.allocated)
+    ]
 
 
 def _outcome(given: Judged, best: Judged) -> str:
     return (
         f"a step takes {_ms(best.seconds)} instead of {_ms(given.seconds)}, "
-        f"{_ms(best.exposed)} instead of {_ms(given.exposed)} of them waiting, and needs "
-        f"{best.peak:,} bytes instead of {given.peak:,}"
+        f"{_ms(best.exposed)} instead of {_ms(given.exposed)} of it waiting, and needs "
+        f"{best.allocated:,} bytes instead of {given.allocated:,}"
     )
 
 
 def _nothing_found(given: Judged, tried: int) -> str:
-    return f"no decisions were found that make a step shorter than {_ms(given.seconds)}: {tried:,} tried"
+    return (
+        f"no decisions were found that make a step shorter than {_ms(given.seconds)}: "
+        f"{counted(tried, 'set')} tried"
+    )
 
 
 def _ms(seconds: float) -> str:

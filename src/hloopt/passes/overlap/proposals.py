@@ -1,4 +1,4 @@
-"""Decisions to try next: those about the collectives that a program waits for longest come first."""
+"""Decisions to try next, first those about the collectives that are waited for longest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[De
 
 def _sites(judged: Judged) -> list[Instruction]:
     """The collectives, by waiting and then by size."""
-    found = [i for i in judged.draft.module.instructions() if i.opcode in COLLECTIVES]
+    found = [
+        instruction
+        for instruction in judged.draft.module.instructions()
+        if instruction.opcode in COLLECTIVES and not instruction.parent.is_asynchronous
+    ]
     return sorted(found, key=lambda i: (-judged.waits.get(i.name, 0.0), -leaf_bytes(i.shape)))
 
 
@@ -80,7 +84,7 @@ def _on(site: Instruction) -> Iterator[tuple[Decision, ...]]:
 def _on_loops(module: Module) -> Iterator[tuple[Decision, ...]]:
     for loop in module.instructions(Opcode.WHILE):
         if any(each.opcode in COLLECTIVES for each in loop.called[0].instructions):
-            what = f"%{loop.name} makes two trips in one"
+            what = f"make two trips of %{loop.name} in one"
             options = (("loops", (loop.name,)), ("unroll_strategy", "double-buffer"))
             yield (Decision("unroll", "double-buffer-loop-unrolling", options, what),)
 
@@ -98,7 +102,7 @@ def _pipelined(names: tuple[str, ...], direction: str, *, variant: bool = False)
     if variant:
         options.append(("should_allow_loop_variant_parameter_in_chain", True))
     return Decision(
-        "pipeline", "collective-pipeliner", tuple(options), f"{_listed(names)} {direction}"
+        "pipeline", "collective-pipeliner", tuple(options), f"pipeline {_listed(names)} {direction}"
     )
 
 
@@ -113,11 +117,11 @@ def _combined(opcode: Opcode, pass_name: str, threshold: int) -> Decision:
 
 def _separated(names: tuple[str, ...]) -> Decision:
     options = (("names", names),)
-    return Decision("separate", "collective-uncombiner", options, f"{_listed(names)} apart")
+    return Decision("separate", "collective-uncombiner", options, f"take {_listed(names)} apart")
 
 
 def _scattered(names: tuple[str, ...]) -> Decision:
-    what = f"{_listed(names)} as reduce-scatter and all-gather"
+    what = f"make {_listed(names)} a reduce-scatter and an all-gather"
     return Decision("split", "all-reduce-to-reduce-scatter", (("names", names),), what)
 
 

@@ -1,0 +1,1 @@
+"""Steps that overlap-search made beside those of XLA:GPU."""
