@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.passes.checked_run import reasons_to_stay, run_checked, run_equal
@@ -14,7 +15,7 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
 
-SEARCH: dict[str, object] = {"target": "h100_sxm", "iterations": 10}
+SEARCH: dict[str, Any] = {"target": "h100_sxm", "iterations": 10}
 NO_COLLECTIVES = "HloModule m\n\nENTRY e { p = f32[8] parameter(0) ROOT n = f32[8] negate(p) }\n"
 
 
@@ -72,7 +73,7 @@ def test_an_order_is_searched_where_nothing_else_may_be_decided(layers: str) -> 
 
 
 def test_iterations_and_a_seed_repeat_a_result(layers: str) -> None:
-    options = {**SEARCH, "iterations": 25, "seed": 3}
+    options: dict[str, Any] = {**SEARCH, "iterations": 25, "seed": 3}
     first, second = (run_checked("overlap-search", layers, **options) for _ in range(2))
     assert print_module(first) == print_module(second)
 
