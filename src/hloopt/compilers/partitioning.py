@@ -1,4 +1,4 @@
-"""XLA's partitioner, run on a program whose shardings may not be propagated yet."""
+"""XLA's partitioner, that of jaxlib for CPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hloopt.compilers.compiling import Compiler, Settings, compile_program
 from hloopt.compilers.failures import CompilerFailure, CompilerTooSlow
+from hloopt.compilers.isolation import isolate
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError
 from hloopt.ir.module import Module
@@ -15,8 +16,21 @@ PARTITIONER = "spmd-partitioning"
 """The name of the pass, which runs behind the propagation of shardings."""
 
 
+def partition_alone(program: Module, folder: Path) -> Module:
+    """The program for one device that the partitioner makes of propagated shardings.
+
+    No other pass runs. Two compiles, with dumps in `folder`, which must be empty. Raises HloError
+    and CompilerFailure.
+    """
+    from hloopt.text import parse_module
+
+    compiler = Compiler.named("cpu")
+    runs = isolate(Program.of(program), PARTITIONER, compiler, folder, Settings())
+    return parse_module(runs[0].after)
+
+
 def partition(program: Module, folder: Path) -> Module:
-    """The program for one device that jaxlib's partitioner makes, before later passes change it.
+    """The program for one device that the partitioner makes, before later passes change it.
 
     Shardings are propagated first, by Shardy where the program names its meshes. One compile, with
     dumps in `folder`, which must be empty. Raises HloError and CompilerFailure.
