@@ -27,7 +27,7 @@ FREE_TEXT = {
     *("OPCODE,…|all", "FILE.npz|KEY=FILE.npy", "COMMAND", "REGEX", "EXPECTATION"),
     *("%NAME|COMPUTATION…", "OP_NAME", "I/N", "PASS", "%NAME|OP_NAME", "SELECTOR"),
     "[%NAME]",
-    "AXIS=SIZE,…",
+    *("AXIS=SIZE,…", "%NAME=SHARDING"),
     "FLAGS FLAGS",
     *("ray://ADDRESS|dask://ADDRESS", "xla_NAME=VALUE"),
 }

@@ -13,6 +13,7 @@ from tests.commands.profiled import KERNELS, PROFILE
 from tests.commands.test_conventions import COMMANDS
 from tests.compilers.fake_xla import install
 from tests.dumps.dump_maker import write_dump
+from tests.sharding.fake_partitioner import install as install_partitioner
 from tests.sharding.sharding_pairs import paths_of
 
 from hloopt.cli import main
@@ -53,6 +54,7 @@ LINES = {
     "grep": ["grep a.hlo negate"],
     "sharding explain": ["sharding explain whole.hlo part.hlo"],
     "sharding show": ["sharding show whole.hlo"],
+    "sharding what-if": ["sharding what-if whole.hlo --drop %w --target h100_sxm"],
     "show": ["show a.hlo %q --target h100_sxm", "show a.hlo --computation e"],
     "skeleton": ["skeleton a.hlo"],
     "stats": ["stats a.hlo"],
@@ -106,6 +108,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_dump(Path("dump"))
     Path("space.yaml").write_text("xla_a: [true]\n", encoding="utf-8")
     install(monkeypatch, tmp_path)
+    install_partitioner(monkeypatch)
 
 
 @pytest.mark.usefixtures("files")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -21,14 +21,18 @@ from tests.commands.files.nasty import (
     PLAIN,
     Files,
     Lines,
+    on_collectives,
+    on_compilers,
     on_modules,
     on_names,
     on_pairs,
     on_partitioned,
+    on_program,
     several,
 )
 from tests.commands.profiled import KERNELS, PROFILE
 from tests.compilers.fake_xla import install
+from tests.sharding.fake_partitioner import install as install_partitioner
 
 from hloopt.cli import cli, main
 from hloopt.files import load, save
@@ -88,18 +92,6 @@ def _dumps(files: Files) -> Iterator[Sequence[str]]:
     for option in ("--module", "--host", "--track", "--diff", "--log"):
         yield dump, "--no-cache", "--module", "1", option, NASTY
     yield (str(files.folder / NASTY),)
-
-
-def _xla(*more: str) -> Callable[[Files], Iterator[Sequence[str]]]:
-    """Mistakes in what names a compiler."""
-
-    def lines(files: Files) -> Iterator[Sequence[str]]:
-        path = files(PLAIN)
-        yield path, "--target", NASTY, *more
-        for option in ("--plugin", "--flag"):
-            yield path, "--target", "h100_sxm", option, NASTY, *more
-
-    return lines
 
 
 def _merge(files: Files) -> Iterator[Sequence[str]]:
@@ -223,6 +215,7 @@ COMMANDS: dict[str, Lines] = {
         on_modules("--statistics"),
         on_modules("--exit-zero", "--allow-no-verdict"),
         on_modules("--select", NASTY),
+        on_collectives("--exit-zero", "--select", "HLL1"),
         on_modules("--option", NASTY),
         on_modules("--config", NASTY),
         lambda files: iter([(files(MODULE), "--config", files(f"[lint]\n'{NASTY}", "c", ".toml"))]),
@@ -254,6 +247,7 @@ COMMANDS: dict[str, Lines] = {
     "schedule": several(
         on_modules(),
         on_modules("--target", "h100_sxm"),
+        on_collectives(),
         on_modules("--explain", "r"),
         on_modules("--explain", NASTY),
         on_modules("--target", "h100_sxm", "--collective-perf-table", NASTY),
@@ -267,10 +261,16 @@ COMMANDS: dict[str, Lines] = {
         on_modules(NASTY),
     ),
     "sharding explain": several(on_pairs("--mesh", NASTY), on_partitioned()),
+    "sharding what-if": several(
+        on_modules("--drop", "%d"),
+        on_program("--drop", "%w", "--set", "%x={replicated}"),
+        *(on_program(*o) for o in (("--drop", NASTY), ("--set", NASTY))),
+        on_program("--set", f"%x={{{NASTY}}}"),
+    ),
     "sharding show": several(on_modules(), on_modules("--mesh", NASTY), on_partitioned(1)),
     "show": several(on_modules("%n"), on_modules(NASTY), on_modules("--scope", NASTY)),
     "skeleton": on_modules("--depth", "3"),
-    "stats": several(on_modules(), on_pairs("--diff")),
+    "stats": several(on_modules(), on_pairs("--diff"), on_collectives()),
     "targets": on_names(),
     "test": lambda files: iter(
         [
@@ -283,6 +283,7 @@ COMMANDS: dict[str, Lines] = {
     "view": several(
         *(on_modules(option, "-") for option in ("-o", "--dot", "--model-explorer")),
         on_modules("--perfetto", "-", "--target", NASTY),
+        on_collectives("-o", "-"),
     ),
     "tune": several(
         on_modules("--target", "h100_sxm", "--preset", "/dev/null"),
@@ -299,25 +300,25 @@ COMMANDS: dict[str, Lines] = {
             ]
         ),
     ),
-    "xla bisect": several(on_modules("--target", "h100_sxm"), _xla()),
+    "xla bisect": several(on_modules("--target", "h100_sxm"), on_compilers()),
     "xla compare": several(
         on_modules("--target", "h100_sxm", "--passes", "cse", "--xla-pass", "cse"),
-        _xla("--passes", "cse", "--xla-pass", NASTY),
-        _xla("--passes", NASTY, "--xla-pass", "cse"),
+        on_compilers("--passes", "cse", "--xla-pass", NASTY),
+        on_compilers("--passes", NASTY, "--xla-pass", "cse"),
     ),
     "xla compile": several(
         on_modules("--target", "h100_sxm"),
         on_modules("--target", "h100_sxm", "--stage", "hlo", "-o", "/dev/null"),
-        _xla(),
+        on_compilers(),
     ),
     "xla isolate": several(
         on_modules("--target", "h100_sxm", "--pass", "dce", "-o", "/dev/null"),
-        _xla("--pass", NASTY),
+        on_compilers("--pass", NASTY),
     ),
     "xla passes": several(
         on_modules("--target", "h100_sxm"),
         on_modules("--target", "h100_sxm", "--diff", "dce"),
-        _xla("--track", NASTY),
+        on_compilers("--track", NASTY),
     ),
 }
 
@@ -359,6 +360,7 @@ def test_what_is_printed_for_people_can_be_seen(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     install(monkeypatch, tmp_path)
+    install_partitioner(monkeypatch)
     files = Files(tmp_path)
     exit_codes = set()
     for arguments in COMMANDS[command](files):

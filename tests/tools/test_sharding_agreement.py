@@ -9,7 +9,7 @@ from tests.sharding.sharding_pairs import pair
 
 import sharding_agreement
 from hloopt.text import parse_module
-from sharding_agreement import Pair, chain, judged
+from sharding_agreement import Pair, chain, judged, timed
 
 
 def test_known_origins_are_right() -> None:
@@ -37,6 +37,12 @@ def test_the_chain_is_made_by_products() -> None:
     left, right = map(parse_module, chain(3))
     truth = {f"g{n}": f"d{n}" for n in range(3)}
     assert judged(Pair("chain", left, right, truth))["right"] == 3
+
+
+def test_ten_thousand_instructions_take_less_than_three_seconds() -> None:
+    times, counts = zip(*(timed() for _ in range(3)), strict=True)
+    assert min(counts) >= 10_000
+    assert min(times) < 3
 
 
 def test_a_folder_that_is_missing_is_named(

@@ -30,7 +30,7 @@ _LEFT_OUT = (
 )
 """Options that start processes or XLA, read other files, run as long as they take or for ever, or
 empty the cache of the user."""
-_WITH_XLA = ("xla", "tune")
+_WITH_XLA = frozenset(("xla", "tune", "what-if"))
 """Commands that do nothing without XLA."""
 _ALWAYS = {
     "run": ["--max-steps", "20000", "--max-memory", "50MB"],
@@ -75,7 +75,7 @@ def leaf_commands() -> dict[tuple[str, ...], click.Command]:
 
 def drawn_commands() -> dict[tuple[str, ...], click.Command]:
     """The commands that are tried."""
-    return {words: each for words, each in leaf_commands().items() if words[0] not in _WITH_XLA}
+    return {words: each for words, each in leaf_commands().items() if _WITH_XLA.isdisjoint(words)}
 
 
 def command_line(dice: random.Random, files: Sequence[str], folder: str) -> list[str]:

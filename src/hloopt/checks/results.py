@@ -45,6 +45,9 @@ class Location:
     op_name: str = ""
     source: str = ""
     """The line of the program: `model.py:120`."""
+    made_by: str = ""
+    """The instruction before the partitioner that made a collective, and the reason; empty where
+    that was not asked for."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

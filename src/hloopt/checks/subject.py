@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hloopt.reports.replication.findings import ReplicationReport
     from hloopt.reports.schedule.findings import ScheduleFindings
     from hloopt.reports.structure.loops import LoopReport
+    from hloopt.sharding.origins import Origins
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Subject:
     module: Module
     cost_model: CostModelChoice = field(default_factory=CostModelChoice)
     """The model of times; without a target there are none in seconds."""
+    origins: Origins = field(default_factory=dict)
+    """Origins of collectives by name; empty where that was not asked for."""
 
     @cached_property
     def stage(self) -> Stage:
@@ -107,13 +110,14 @@ class Subject:
 
     def location_of(self, instruction: Instruction) -> Location:
         """The place of an instruction. O(its computation) once, and O(text) once."""
-        frame = self._lines.of(instruction).frame
+        frame, made = self._lines.of(instruction).frame, self.origins.get(instruction.name)
         here = Location(
             self.file,
             instruction=instruction.name,
             computation=instruction.parent.name,
             op_name=op_name_of(instruction),
             source="" if frame is None else frame.text,
+            made_by="" if made is None else made.text(),
         )
         span = self._span_of(instruction)
         if span is None:

@@ -16,6 +16,7 @@ from hloopt.commands.shared.common import (
     format_option,
     make_console,
     print_json,
+    say,
     seeds_option,
     top_option,
 )
@@ -86,6 +87,32 @@ def command(ctx: click.Context, /, before: str, after: str, **options: Any) -> i
     return EXIT_FOUND if comparison.mismatch.is_decided else EXIT_USAGE
 
 
+def _shrunk_together(program: Module, partitioned: Module) -> tuple[Module, Module]:
+    """A smaller program, and what XLA's partitioner makes of it.
+
+    Raises HloError where the partitioner of jaxlib makes other collectives of the whole program
+    than there are in `partitioned`: its results tell nothing of that, then.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from hloopt.compilers.partitioning import partition_alone
+    from hloopt.diagnostics import HloError
+    from hloopt.sharding.tags import has_same_collectives
+
+    (small,) = shrink([program])
+    with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
+        if not has_same_collectives(partition_alone(program, Path(folder, "whole")), partitioned):
+            raise HloError(
+                f"--shrink: XLA's partitioner makes other collectives of {program.name} here",
+                help="the partitioner of jaxlib has to be the one that made B; without --shrink B "
+                "runs as it is",
+            )
+        made = partition_alone(small, Path(folder, "small"))
+    say("shrunk: XLA's partitioner made B again, of the smaller A")
+    return small, made
+
+
 def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison:
     """Signatures first: nothing is made smaller, or runs, where they differ already."""
     from hloopt.equivalence import Comparison, Mismatch, Reference
@@ -98,10 +125,13 @@ def _compare(left: Module, right: Module, options: dict[str, Any]) -> Comparison
             pairing = pair(left, right, settings)
             if isinstance(pairing, str):
                 return Comparison(Mismatch(pairing))
-            if pairing.is_cut:
+            if options["is_global"]:
+                left, right = _shrunk_together(left, right)
+            elif pairing.is_cut:
                 raise click.UsageError(
                     "--shrink: one module computes for all devices, the other one is partitioned; "
-                    "their sizes do not shrink together"
+                    "their sizes do not shrink together; with --global the partitioner runs again"
                 )
-            left, right = shrink([left, right])
+            else:
+                left, right = shrink([left, right])
         return Reference(left, settings).examine(right, options["preserves"])

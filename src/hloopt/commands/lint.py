@@ -27,6 +27,7 @@ from hloopt.commands.shared.common import (
     say,
 )
 from hloopt.commands.shared.cost_model_options import cost_model_options
+from hloopt.commands.shared.origins import before_option
 from hloopt.commands.shared.project_settings import section_of, settings_options
 from hloopt.commands.shared.watching import appearing, check_watch, input_sizes, watch_option
 
@@ -82,6 +83,7 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
 )
 @click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")
 @click.option("--statistics", is_flag=True, help="count what each rule found")
+@before_option
 @watch_option
 @checking_options("findings of a module", 20)
 @cost_model_options
@@ -107,7 +109,7 @@ def command(
     Each finding says what it costs by the models of memory and time; the most costly come first.
     Rules that are not for the stage of a module (not scheduled, copies not inserted, no target) are
     listed as not run: --allow-no-verdict takes them for passed. `hloopt explain HLL003` describes a
-    rule, docs/lint.md the settings of a project.
+    rule, docs/lint.md the settings of a project. With --before findings name what made collectives.
 
     \b
     hloopt lint step.hlo --target h100_sxm
@@ -153,10 +155,11 @@ def _lint(
     from hloopt.checks.lint.terminal import render_lint, render_statistics
 
     look = partial(past.lint, settings=settings)
-    rest = {name: value for name, value in options.items() if name != "jobs"}
+    rest = {name: value for name, value in options.items() if name not in ("jobs", "before")}
     found, is_whole = look_at_views(
         *(files, cost_model, settings.max_guessed, look, options["jobs"]),
         has_keys=past.path is not None,
+        before=options["before"],
     )
     if past.is_written:
         if is_whole:

@@ -16,6 +16,7 @@ from hloopt.commands.shared.common import (
     top_option,
 )
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
+from hloopt.commands.shared.origins import before_option, is_steady, origins_for
 from hloopt.commands.shared.pictures import check_pictures, write_pictures
 from hloopt.commands.shared.schedule_options import ScheduleOptions, schedule_options
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     metavar="%NAME",
     help="instead say why latency-hiding-scheduler puts an instruction where it does",
 )
+@before_option
 @top_option("operations; with --explain what was ready", 10, least=0)
 @click.option(
     "--html",
@@ -71,6 +73,8 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
     why it is not more. A module that is not scheduled is put in the order of XLA's default memory
     scheduler. What the figures rest on is printed below them; docs/schedule.md explains them.
 
+    With --before the instruction that made each collective is named, and the reason.
+
     --scheduler changes how much may be in flight, and with --explain whatever the scheduler can be
     told.
 
@@ -90,11 +94,15 @@ def command(schedule: ScheduleOptions, **options: Any) -> int:
             raise click.UsageError(f"--explain draws no timeline: leave out --{name}")
     settings = _settings(schedule, options)
     if options["explain"]:
+        if options["before"] is not None:
+            raise click.UsageError("--explain names no origins: leave out --before")
         return _explain(schedule, settings, options)
     from hloopt.reports.schedule.findings import ScheduleFindings
 
     def look(path: str) -> FileReport:
-        found = ScheduleFindings.of(schedule.load(path), settings)
+        module = schedule.load(path)
+        origins = origins_for(module, options["before"])
+        found = ScheduleFindings.of(module, settings, origins)
         if (options["html"] or options["trace"]) and _write_pictures(found, options):
             return FileReport(None, None)
         return FileReport(
@@ -123,7 +131,7 @@ def _report(look: Callable[[str], FileReport], options: dict[str, Any]) -> int:
         jobs=options["jobs"],
         output_format=options["output_format"],
         color=options["color"],
-        has_effects=bool(options["html"] or options["trace"]),
+        has_effects=bool(options["html"] or options["trace"]) or not is_steady(options["before"]),
     )
 
 

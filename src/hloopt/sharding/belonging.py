@@ -29,6 +29,23 @@ def check_belonging(before: Module, after: Module, shapes: DeviceShapes) -> None
         raise HloError(f"these texts do not belong together: {reason}", help=_DUMP)
 
 
+def check_later(module: Module, after: Module) -> None:
+    """Raise HloError unless a module can be a later stage of what the partitioner made, `after`.
+
+    Compared are the numbers of partitions and the parameters. O(parameters).
+    """
+    if module.num_partitions != after.num_partitions or _parameters(module) != _parameters(after):
+        raise HloError(
+            f"{module.name} is no later stage of what the partitioner made in the dumps: it has "
+            "other parameters or another number of partitions",
+            help="give the folder of the dumps of its own compile",
+        )
+
+
+def _parameters(module: Module) -> list[str]:
+    return [format_shape(p.shape, layout=False) for p in module.entry.parameters]
+
+
 def _why_not_before(before: Module) -> str | None:
     if before.num_partitions < 2:
         return f"{before.name}, the first one, has num_partitions={before.num_partitions}"

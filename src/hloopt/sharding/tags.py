@@ -43,14 +43,19 @@ def origins_by_tag(
     Both are brought together in the order in which the partitioner numbered them, if there are as
     many of each kind and shape in that order; where not, nothing is said. O(collectives · log).
     """
-    ours, theirs = _in_order(after), _in_order(made)
-    if [*map(_kind, ours)] != [*map(_kind, theirs)]:
+    if not has_same_collectives(made, after):
         return {}
     return {
         own: tags[tag]
-        for own, other in zip(ours, theirs, strict=True)
+        for own, other in zip(_in_order(after), _in_order(made), strict=True)
         if (tag := op_name_of(other)) in tags
     }
+
+
+def has_same_collectives(left: Module, right: Module) -> bool:
+    """Whether two partitioned modules have collectives of the same kinds and shapes, in the order
+    in which the partitioner numbered them. O(collectives · log)."""
+    return [*map(_kind, _in_order(left))] == [*map(_kind, _in_order(right))]
 
 
 def _in_order(module: Module) -> list[Instruction]:

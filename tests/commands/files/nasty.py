@@ -93,11 +93,38 @@ def on_pairs(*options: str) -> Lines:
     return lines
 
 
+def on_collectives(*options: str) -> Lines:
+    """The command on what the partitioner made, with the module before it."""
+
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        for before, after, *_ in on_partitioned()(files):
+            yield after, "--before", before, *options
+
+    return lines
+
+
+def on_compilers(*more: str) -> Lines:
+    """Mistakes in what names a compiler."""
+
+    def lines(files: Files) -> Iterator[Sequence[str]]:
+        path = files(PLAIN)
+        yield path, "--target", NASTY, *more
+        for option in ("--plugin", "--flag"):
+            yield path, "--target", "h100_sxm", option, NASTY, *more
+
+    return lines
+
+
+def on_program(*options: str) -> Lines:
+    """The command on a module before the partitioner."""
+    return lambda files: ((*given, *options) for given in [next(on_partitioned(1)(files))])
+
+
 def on_partitioned(count: int = 2) -> Lines:
     """The command on the first `count` of a module before and after the partitioner."""
 
     def lines(files: Files) -> Iterator[Sequence[str]]:
-        found = []
+        found: list[str] = []
         for path in paths_of("gathered"):
             text = Path(path).read_text(encoding="utf-8").replace("jit(f)", f"jit(f)/{QUOTED}")
             text = text.replace("f.py", f"/a/{QUOTED}.py").replace(

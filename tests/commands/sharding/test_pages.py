@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from tests.sharding.fake_partitioner import install
 from tests.sharding.sharding_pairs import NAMES, paths_of
 
 from hloopt.cli import main
+from hloopt.files import load
 
 Capture = pytest.CaptureFixture[str]
 
@@ -27,6 +29,11 @@ def test_no_line_is_too_wide(
         paths.append(str(tmp_path / f"{number}.hlo"))
     assert main(["sharding", "explain", *paths]) == 0
     assert main(["sharding", "show", paths[0]]) == 0
+    install(monkeypatch)
+    constraint = next(i.name for i in load(paths[0]).instructions() if "sharding" in i.attributes)
+    assert main(["sharding", "what-if", paths[0], "--drop", f"%{constraint}"]) == 0
+    for command in ("stats", "schedule"):
+        assert main([command, paths[1], "--before", paths[0]]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert line == line.rstrip()
         assert cell_len(line) <= width, line

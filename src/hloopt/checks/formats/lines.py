@@ -93,6 +93,7 @@ def place_text(location: Location) -> str:
 
 
 def origin_text(location: Location) -> str:
-    """`%add.1 jit(f)/add model.py:12`: the parts that are known."""
+    """`%add.1 jit(f)/add model.py:12 made by %d dot: …`: the parts that are known."""
     name = f"%{location.instruction}" if location.instruction else ""
-    return " ".join(part for part in (name, location.op_name, location.source) if part)
+    made = f"made by {location.made_by}" if location.made_by else ""
+    return " ".join(part for part in (name, location.op_name, location.source, made) if part)

@@ -82,6 +82,9 @@ def _render_place(place: Location, console: Console) -> None:
     if origin:
         shown = head(origin, page_width(console) - len(_INDENT))
         console.print(Text(_INDENT + shown, "dim"))
+    if place.made_by:
+        made = head(f"made by {place.made_by}", page_width(console) - len(_INDENT))
+        console.print(Text(_INDENT + made, "dim"))
 
 
 def _render_not_run(module: CheckedModule, console: Console) -> None:

@@ -9,12 +9,14 @@ import click
 from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import HloCommand, check_pair, status_line
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
+from hloopt.commands.shared.origins import before_option, origins_for
 from hloopt.commands.shared.pictures import check_outputs, write_pictures
 
 if TYPE_CHECKING:
     from hloopt.cost_models import CostModelChoice
     from hloopt.ir import Module
     from hloopt.reports.schedule.run import Preset
+    from hloopt.sharding.origins import Origins
 
 
 @click.command(cls=HloCommand)
@@ -47,11 +49,13 @@ if TYPE_CHECKING:
     help="write the timeline for Perfetto and Chrome: with --target",
     shell_complete=completion.files,
 )
+@before_option
 @cost_model_options
 @preset_option
 def command(
     file: str,
     after: str | None,
+    before: str | None,
     cost_model: CostModelChoice,
     preset: Preset | None,
     **outputs: str | None,
@@ -61,7 +65,7 @@ def command(
     The page loads nothing, and is quick with 60,000 instructions. A click on an instruction selects
     it in all views, the address of the page keeps the selection. With --target it has times: a
     timeline of the schedule and the cost by flops per byte. With AFTER it is the page of that, with
-    what changed since FILE.
+    what changed since FILE; with --before a collective has the instruction that made it.
 
     \b
     hloopt view step.hlo --target h100_sxm -o step.html
@@ -78,7 +82,9 @@ def command(
         outputs["html"] = STANDARD_STREAM if shown == STANDARD_STREAM else shown + suffix
     wanted = {name: path for name, path in outputs.items() if path is not None}
     check_outputs({_option(name): path for name, path in wanted.items()}, [file, shown])
-    job = _Job(load(shown), None if after is None else load(file), cost_model, preset)
+    module = load(shown)
+    origins = origins_for(module, before)
+    job = _Job(module, None if after is None else load(file), cost_model, preset, origins)
     write_pictures({path: job.write(name) for name, path in wanted.items()})
     return 0
 
@@ -94,6 +100,7 @@ class _Job(NamedTuple):
     before: Module | None
     cost_model: CostModelChoice
     preset: Preset | None
+    origins: Origins | None
 
     def write(self, name: str) -> str:
         """The text of an output."""
@@ -128,5 +135,6 @@ class _Job(NamedTuple):
                 diff,
                 self.cost_model,
                 self.preset,
+                origins=self.origins,
                 begin=lambda part: update("", part),
             )

@@ -9,6 +9,7 @@ from hloopt.commands.shared.common import LazyGroup
 COMMANDS: dict[str, str] = {
     "explain": "which line of the program made each collective, why, and what avoids it",
     "show": "how values are cut over the devices, and what replication costs",
+    "what-if": "collectives, bytes, memory and time after XLA partitioned with other shardings",
 }
 """Each command, which is `hloopt.commands.sharding.NAME:command`, with its line in `--help`."""
 

@@ -110,17 +110,12 @@ def _told(before: Module, after: Module) -> dict[Instruction, Instruction]:
     import tempfile
     from pathlib import Path
 
-    from hloopt.compilers.compiling import Compiler, Settings
-    from hloopt.compilers.isolation import isolate
-    from hloopt.compilers.programs import Program
+    from hloopt.compilers.partitioning import partition_alone
     from hloopt.sharding.tags import origins_by_tag, tagged
-    from hloopt.text import parse_module
 
     copy, tags = tagged(before)
     with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
-        program, compiler = Program.of(copy), Compiler.named("cpu")
-        runs = isolate(program, "spmd-partitioning", compiler, Path(folder), Settings())
-    found = origins_by_tag(parse_module(runs[0].after), after, tags)
+        found = origins_by_tag(partition_alone(copy, Path(folder)), after, tags)
     if not found:
         say("--exact: XLA's partitioner makes other collectives here; the texts alone are compared")
     return found

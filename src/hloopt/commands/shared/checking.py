@@ -17,6 +17,7 @@ from hloopt.commands.shared import completion
 from hloopt.commands.shared.common import Function, color_option, make_console, top_option
 from hloopt.commands.shared.each_file import each_in_processes, many_files_options, map_files
 from hloopt.commands.shared.executors import on_cluster
+from hloopt.commands.shared.origins import is_steady, origins_for
 from hloopt.commands.shared.parts import merged, shard
 
 if TYPE_CHECKING:
@@ -120,12 +121,13 @@ def look_at_views(
     jobs: int,
     *,
     has_keys: bool,
+    before: str | None = None,
 ) -> tuple[list[tuple[str, Looked]], bool]:
     """Results of `look` for the modules of files, as checks see them; whether all could be read.
 
     Each has its key in baselines: its name, with `has_keys` numbered where one comes again. `look`
     is given it, and works in another process where there are several jobs. A file that cannot be
-    read is told on stderr.
+    read is told on stderr. Of `before`, the module before the partitioner, are origins.
     """
     from hloopt.files import find_inputs
 
@@ -134,11 +136,10 @@ def look_at_views(
     if has_keys and merged() is None:  # parts have them
         is_alone = jobs == 1 and shard() is None and on_cluster() is None
         key_of = _counting() if is_alone else _counted_before(paths, jobs)
-    work = partial(
-        _look, key_of=key_of, cost_model=cost_model, most_guessed=most_guessed, look=look
-    )
+    work = partial(_look, key_of, cost_model, most_guessed, look, before)
     found: list[tuple[str, Looked]] = []
-    for each in map_files(_Viewed, work, paths, jobs, _lost, None if has_keys else _is_whole):
+    is_kept = _is_whole if not has_keys and is_steady(before) else None
+    for each in map_files(_Viewed, work, paths, jobs, _lost, is_kept):
         if each.looked is None:
             print(each.error, file=sys.stderr)
         else:
@@ -151,11 +152,12 @@ def _is_whole(viewed: _Viewed) -> bool:
 
 
 def _look(
-    path: str,
     key_of: Callable[[str, str], str],
     cost_model: CostModelChoice,
     most_guessed: float,
     look: Callable[[str, View], Looked],
+    before: str | None,
+    path: str,
 ) -> _Viewed:
     from hloopt.checks.subject import Subject
     from hloopt.checks.view import View
@@ -165,7 +167,8 @@ def _look(
     try:
         module = load(path)
         key = key_of(path, module.name)
-        view = View.of(Subject(path, module, cost_model), most_guessed)
+        origins = origins_for(module, before) or {}
+        view = View.of(Subject(path, module, cost_model, origins), most_guessed)
         return _Viewed(key, look(key, view), None)
     except HloError as error:
         return _Viewed("", None, render_error(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.dataflow import Dataflow
@@ -34,6 +35,9 @@ from hloopt.scheduling.times import model_of
 from hloopt.simulation import ComputationRun, Simulation
 from hloopt.simulation.critical_path import CriticalPaths
 from hloopt.simulation.hiding import Hiding, MemoryUse, explain_hiding
+
+if TYPE_CHECKING:
+    from hloopt.sharding.origins import Origins
 
 MEMORY_COUNT = "latency-hiding-scheduler"
 """The name of those that count memory so."""
@@ -92,13 +96,17 @@ class ScheduleFindings:
     """The subject of the run, and the limits of its figures."""
     notes: list[str]
     """The assumptions behind the figures, one sentence each."""
+    origins: Origins | None = None
+    """Origins of collectives by name; None where that was not asked for."""
 
     @property
     def module(self) -> Module:
         return self.simulation.module
 
     @classmethod
-    def of(cls, module: Module, settings: ScheduleSettings) -> ScheduleFindings:
+    def of(
+        cls, module: Module, settings: ScheduleSettings, origins: Origins | None = None
+    ) -> ScheduleFindings:
         """Run a module and look at it.
 
         One without a schedule is flattened, gets the copies that XLA inserts, and the order of
@@ -142,6 +150,7 @@ class ScheduleFindings:
                 SourceLines(simulation.module),
                 prepared,
                 [*notes_on(simulation, settings), MEMORY_NOTE],
+                origins,
             )
 
 

@@ -47,6 +47,7 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         ],
         "operations": [
             _operation_to_json(findings, run, hiding)
+            | _origin_to_json(findings, hiding)
             | stacks.source_to_json(findings.lines.of(hiding.operation.start))
             for run, hiding in findings.hidings
         ],
@@ -55,6 +56,14 @@ def schedule_to_json(findings: ScheduleFindings) -> dict[str, Any]:
         "notices": list(findings.prepared.notices),
         "assumptions": findings.notes,
     }
+
+
+def _origin_to_json(findings: ScheduleFindings, hiding: Hiding) -> dict[str, Any]:
+    """`origin` where what made collectives was asked for: null for what has none."""
+    if findings.origins is None:
+        return {}
+    origin = findings.origins.get(hiding.operation.start.name)
+    return {"origin": None if origin is None else origin.to_json()}
 
 
 def _computation_to_json(findings: ScheduleFindings, run: ComputationRun) -> dict[str, Any]:

@@ -217,6 +217,9 @@ _ROOM_FOR_MORE = 60
 
 def _explanation(findings: ScheduleFindings, run: ComputationRun, hiding: Hiding) -> list[str]:
     lines = []
+    origin = (findings.origins or {}).get(hiding.operation.start.name)
+    if origin is not None:
+        lines.append(f"made by {origin.text(_short)}")
     if hiding.operation.stream.spaces is not None:
         lines.append("moves from {} to {}".format(*hiding.operation.stream.spaces))
     if hiding.reason is not Reason.HIDDEN:
@@ -274,4 +277,8 @@ def why(findings: ScheduleFindings, hiding: Hiding) -> str:
 
 
 def _name(name: str) -> str:
-    return "%" + middle(name, _NAME_WIDTH)
+    return "%" + _short(name)
+
+
+def _short(name: str) -> str:
+    return middle(name, _NAME_WIDTH)

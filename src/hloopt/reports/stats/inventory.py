@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.calls import reachable_from_entry
 from hloopt.analysis.cost import CostAnalysis
@@ -24,6 +24,9 @@ from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.reports.stage_notices import partition_notices
 from hloopt.reports.structure.loops import LoopReport, analyze_loops
 
+if TYPE_CHECKING:
+    from hloopt.sharding.origins import Origin, Origins
+
 
 @dataclass(slots=True)
 class Row:
@@ -39,6 +42,8 @@ class Row:
     amounts: Counter[str] = field(default_factory=Counter)
     sources: dict[str, None] = field(default_factory=dict)
     """Lines of the program, each once."""
+    origins: dict[str, Origin] = field(default_factory=dict)
+    """By name what made collectives; empty where that was not asked for."""
 
     @property
     def count(self) -> int:
@@ -81,14 +86,18 @@ COLLECTIVE_KEYS = ("kind", "form", "types", "group_size", "groups", "axes")
 PRODUCT_KEYS = ("opcode", "lhs", "rhs", "result", "precision")
 
 
-def take_inventory(module: Module) -> Inventory:
-    """The inventory of a module. O(instructions), beside the trip counts of loops."""
-    return _Taking(module).inventory()
+def take_inventory(module: Module, origins: Origins | None = None) -> Inventory:
+    """The inventory of a module, with the `origins` of its collectives where they are known.
+
+    O(instructions), beside the trip counts of loops.
+    """
+    return _Taking(module, origins or {}).inventory()
 
 
 class _Taking:
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, origins: Origins) -> None:
         self.module = module
+        self.origins = origins
         self.costs = CostAnalysis(module)
         self.runs = runs_with_parts(module, self.costs)
         self.lines = SourceLines(module)
@@ -156,7 +165,11 @@ class _Taking:
             each: Collective = by_instruction[instruction]
             return {"payload": each.payload, "wire": each.wire}
 
-        return self.rows(by_instruction, key, amounts)
+        rows = self.rows(by_instruction, key, amounts)
+        for row in rows:
+            names = (each.name for each in row.instructions)
+            row.origins = {name: self.origins[name] for name in names if name in self.origins}
+        return rows
 
     def products(self) -> list[Row]:
         def key(product: Instruction) -> tuple[Any, ...]:

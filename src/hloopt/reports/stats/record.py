@@ -42,8 +42,13 @@ def _row_to_json(row: Row, keys: Sequence[str]) -> dict[str, Any]:
         "runs_are_known": row.is_known,
         **row.amounts,
         "sources": list(row.sources),
+        **({"origins": _origins_to_json(row)} if row.origins else {}),
         "instructions": [instruction.name for instruction in row.instructions],
     }
+
+
+def _origins_to_json(row: Row) -> dict[str, Any]:
+    return {name: origin.to_json() for name, origin in row.origins.items()}
 
 
 class Change(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -38,6 +39,8 @@ _TITLES = {
 }
 _WIDE = 100
 """Columns of a page on which there is room for lines of the program beside sizes."""
+_NAME_WIDTH = 30
+_ROOM_FOR_MORE = 60
 _SHORT = {"group_size": "size", "types": "type"}
 
 
@@ -75,7 +78,9 @@ def _print_rows(title: str, name: str, rows: Sequence[Row], console: Console, to
     for figure in ("count", "runs", *amounts):
         table.add_column(figure, justify="right", stays=True)
     has_room = len(amounts) < 2 or console.width >= _WIDE
-    table.add_column("source", cut=tail, shown=has_room and any(row.sources for row in rows))
+    has_origins = any(row.origins for row in rows)
+    has_sources = has_room and not has_origins and any(row.sources for row in rows)
+    table.add_column("source", cut=tail, shown=has_sources)
     for row in rows[:top]:
         table.add_row(
             *map(str, row.key),
@@ -84,7 +89,28 @@ def _print_rows(title: str, name: str, rows: Sequence[Row], console: Console, to
             *(_AMOUNTS[amount](row.amounts[amount]) for amount in amounts),
             partial(_source, list(row.sources)),
         )
+        if has_origins:
+            _add_origins(table, row, top)
     _print(title, table, len(rows) - top, console)
+
+
+def _add_origins(table: ReportTable, row: Row, top: int) -> None:
+    """Below a row the origins of its collectives, those that read alike once."""
+    from hloopt.sharding.origins import NOT_FOUND
+
+    names = [each.name for each in row.instructions]
+    counts = Counter(
+        row.origins[name].text(_short) if name in row.origins else NOT_FOUND for name in names
+    )
+    for text, count in counts.most_common(top):
+        times = f" (x{count:,})" if count > 1 else ""
+        table.add_line(Text(f"  made by {text}{times}", "dim"))
+    if len(counts) > top:
+        table.add_line(Text(f"  {more_text(len(counts) - top, _ROOM_FOR_MORE)}", "dim"))
+
+
+def _short(name: str) -> str:
+    return middle(name, _NAME_WIDTH)
 
 
 def _source(sources: Sequence[str], width: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.cost import CostAnalysis
@@ -25,6 +25,9 @@ from hloopt.text.instruction_printer import InstructionPrinter
 from hloopt.text.module_printer import instruction_line
 from hloopt.text.print_options import PrintOptions
 
+if TYPE_CHECKING:
+    from hloopt.sharding.origins import Origins
+
 
 @dataclass(frozen=True, slots=True)
 class Extras:
@@ -37,6 +40,8 @@ class Extras:
     """The names of what is alive at the peak; None where that is not known."""
     changes: Mapping[str, str] = field(default_factory=dict)
     """By name how it differs from its partner in a module before: `added`, `changed`, …"""
+    origins: Origins = field(default_factory=dict)
+    """By name what made a collective; empty where that was not asked for."""
 
 
 def module_columns(module: Module, extras: Extras) -> dict[str, Any]:
@@ -77,6 +82,11 @@ def module_columns(module: Module, extras: Extras) -> dict[str, Any]:
         "calls": [n for i in instructions for c in i.called for n in (places[i], numbers[c])],
         "alive": _alive(instructions, extras),
         "changes": _changes(instructions, extras.changes),
+        "origins": {
+            place: extras.origins[each.name].text()
+            for place, each in enumerate(instructions)
+            if each.name in extras.origins
+        },
     }
 
 

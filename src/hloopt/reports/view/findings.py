@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hloopt.reports.diff.findings import ModuleDiff
     from hloopt.reports.schedule.findings import ScheduleFindings
     from hloopt.reports.schedule.timeline import Timeline
+    from hloopt.sharding.origins import Origins
 
 Begin = Callable[[str], None]
 """Told which part of a page is at work."""
@@ -33,9 +34,11 @@ def view_of(
     cost_model: CostModelChoice,
     preset: Preset | None = None,
     *,
+    origins: Origins | None = None,
     begin: Begin = lambda _: None,
 ) -> str:
-    """The page of a module, with `diff`, the difference to one before, if there is one.
+    """The page of a module, with `diff`, the difference to one before, if there is one, and the
+    `origins` of its collectives, if they are known.
 
     The module stays as it is. Near-linear. Raises HloError for a bad target or file of the model
     of time.
@@ -53,7 +56,7 @@ def view_of(
         except HloError as error:
             found.missing[name] = ": ".join(filter(None, (error.message, error.help)))
     begin("page")
-    extras = found.extras({} if diff is None else changes_by_name(diff))
+    extras = found.extras({} if diff is None else changes_by_name(diff), origins or {})
     notices = cost_notices(Stage.of(module))
     reports = Reports(found.pages, found.missing, _facts(module), notices, diff)
     return view_page(module, extras, reports)
@@ -114,11 +117,11 @@ class _Findings:
         times = MeasuredTimes.of(self.module, self.cost_model)
         return cost_page(analyze_cost(self.module, self.target, times))
 
-    def extras(self, changes: dict[str, str]) -> Extras:
+    def extras(self, changes: dict[str, str], origins: Origins) -> Extras:
         if not self.cost_model.is_choice:
-            return Extras(alive=self.alive, changes=changes)
+            return Extras(alive=self.alive, changes=changes, origins=origins)
         times = run_times(self.module, self.cost_model)
-        return Extras(times, cycle_unit(times), self.alive, changes)
+        return Extras(times, cycle_unit(times), self.alive, changes, origins)
 
 
 def _facts(module: Module) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ function detailsOf(model, lines, i, go) {
     `${(position + 1).toLocaleString("en")} of ${(model.first[c + 1] - model.first[c]).toLocaleString("en")}`);
   if (model.alive) add("at the peak", model.alive.has(i) ? "alive" : "not alive");
   add("change", model.changeOf.get(i));
+  add("made by", middle(model.origins[i] ?? "", 400));
   add("operands", ...several(model.operands(i)));
   add("users", ...several(model.users(i)));
   add("calls", ...model.called(i).flatMap(to => [link(cutName(model.computation(to)), () => go({ computation: to })), " "]));

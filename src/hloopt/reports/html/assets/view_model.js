@@ -31,6 +31,7 @@ function readModel(columns) {
     isScheduled: columns.isScheduled, scopeCount: scopes.parent.length, scopeParent: scopes.parent,
     alive: columns.alive && new Set(columns.alive),
     changeOf: new Map(Object.entries(columns.changes).flatMap(([kind, all]) => all.map(i => [i, kind]))),
+    origins: columns.origins,
     kind: i => texts.kind.textAt(i),
     name: i => texts.name.textAt(i),
     text: (name, i) => texts[name].textAt(i),
