@@ -7,7 +7,9 @@ from tests.memory_space.chains import assign, chain
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
+from hloopt.passes.memory_space.loop_elements import pass_through
 from hloopt.text import parse_module
+from hloopt.verifier import ANY_TARGET, verify_module
 
 COPIES = {
     "enable_sync_copy_replacement": True,
@@ -89,3 +91,32 @@ def test_layouts_that_differ_before_layout_assignment_are_no_bitcasts() -> None:
     assert list(module.instructions(Opcode.BITCAST)) == []
     settings = RunSettings(seeds=1)
     assert Reference(parse_module(text), settings).compare(module, "bits") is None
+
+
+SHARED_STATE = """HloModule m
+%same (s: (f32[8], pred[])) -> (f32[8], pred[]) {
+  ROOT %s = (f32[8], pred[]) parameter(0)
+}
+%body (b: (f32[8], pred[])) -> (f32[8], pred[]) {
+  ROOT %b = (f32[8], pred[]) parameter(0)
+  %read = (f32[8], pred[]) call(%b), to_apply=%same
+}
+%condition (c: (f32[8], pred[])) -> pred[] {
+  %c = (f32[8], pred[]) parameter(0)
+  ROOT %more = pred[] get-tuple-element(%c), index=1
+}
+ENTRY %e (x: f32[8], more: pred[]) -> (f32[8], pred[]) {
+  %x = f32[8] parameter(0)
+  %m = pred[] parameter(1)
+  %init = (f32[8], pred[]) tuple(%x, %m)
+  ROOT %loop = (f32[8], pred[]) while(%init), condition=%condition, body=%body
+}
+"""
+
+
+def test_a_reader_of_the_state_that_is_the_root_does_not_see_the_new_element() -> None:
+    module = parse_module(SHARED_STATE)
+    pass_through(module["loop"], module["x"])
+    assert verify_module(module, ANY_TARGET) == []
+    assert len(module["read"].operands[0].shape.elements) == 2
+    assert len(module["loop"].called[0].root.shape.elements) == 3

@@ -16,6 +16,8 @@ from sweep_lib.limits import next_step
 from sweep_lib.prints import FORMS, FULL, Broken, check_print, first_line
 
 _LARGEST_EXPANDED = 20_000  # instructions
+_OPTIONS = {"rematerialization": {"memory_limit_bytes": 0, "recompute": True}}
+"""For passes that cannot run without options, or do nothing."""
 
 
 class State:
@@ -103,7 +105,7 @@ def _check_passes(text: str, state: State) -> None:
         module = parse_module(text)
         before = print_module(module, FULL)
         try:
-            changed = create_pass(name).run(module, PassContext(name))
+            changed = create_pass(name, _OPTIONS.get(name, {})).run(module, PassContext(name))
         except PassRefused as error:
             render_error(error)
             continue

@@ -110,6 +110,26 @@ def test_a_value_stays_where_nothing_hides_its_transfers_or_another_sees_it(
     assert not any("copy-start(value)" in line for line in lines)
 
 
+def test_what_only_a_done_may_read_is_not_copied() -> None:
+    text = LONG.replace(
+        "ENTRY",
+        """%sum (a: f32[], b: f32[]) -> f32[] {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY""",
+    )
+    text = text.replace("sine(value)", "sine(p)")
+    text = text.replace("f32[1024] negate(p)", "f32[1024] all-reduce-start(p), to_apply=%sum")
+    done = "done = f32[1024] all-reduce-done(value)\n  ROOT"
+    text = text.replace(
+        "ROOT sum = f32[1024] add(third, value)", f"{done} s = f32[1024] add(third, done)"
+    )
+    lines, _ = run(text, memory_limit_bytes=1, **TO_HOST)
+    assert "done = f32[1024] all-reduce-done(value)" in lines
+
+
 def test_remarks_on_what_was_made_already_and_on_nested_tuples() -> None:
     later = """
   some = f32[64,2] add(third, value)

@@ -21,7 +21,7 @@ def pass_through(loop: Instruction, value: Instruction) -> Instruction:
     _grow(condition_parameter, value.shape)
     _grow(parameter, value.shape)
     inside = element(parameter, number)
-    if body.root.opcode is Opcode.TUPLE:
+    if body.root.opcode is Opcode.TUPLE and not body.root.users:
         body.root.set_operands([*body.root.operands, inside])
         body.root.set_shape(tuple_shape((*body.root.shape.elements, value.shape)))
     else:

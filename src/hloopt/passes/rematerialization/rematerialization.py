@@ -30,7 +30,8 @@ class Rematerialization(ModulePass):
     a more compact layout meanwhile (`compress`), or in host memory (`host_offload`). Of all that
     helps at an instruction, what saves most is taken. Called computations are changed only where
     nothing around the call helps. Memory is counted along the schedule, a buffer for each value,
-    without sharing between operand and result. Dead code is removed at the end. Near-linear, apart
+    without sharing between operand and result. Dead code is removed at the end. Unlike in XLA, what
+    only the end of an asynchronous operation may read is not copied elsewhere. Near-linear, apart
     from the search for longer blocks and from `peak-priority`, which walks along the schedule for
     each new peak.
     """

@@ -138,8 +138,13 @@ class Ways:
         return Way(self._limit // buffer.size, buffer.size, Strategy.HOST_OFFLOAD, (item,))
 
     def _own_array(self, item: Item) -> Buffer | None:
-        """The one buffer of an array, as long as it is alive and of a size that counts."""
+        """The one buffer of an array, as long as it is alive and of a size that counts.
+
+        None for what only the end of an asynchronous operation may read.
+        """
         if len(item.held) != 1 or not item.defined or not item.instruction.shape.is_array:
+            return None
+        if item.instruction.opcode in _READ_BY_THEIR_END:
             return None
         buffer = item.defined[0]
         return buffer if buffer.is_alive and buffer.size > 0 else None
@@ -186,3 +191,4 @@ class Ways:
 
 
 _NOT_TO_HOST = (Opcode.BITCAST, Opcode.TUPLE)
+_READ_BY_THEIR_END = STARTS | {Opcode.ASYNC_UPDATE}
