@@ -97,7 +97,7 @@ def on_partitioned(count: int = 2) -> Lines:
     """The command on the first `count` of a module before and after the partitioner."""
 
     def lines(files: Files) -> Iterator[Sequence[str]]:
-        found = []
+        found: list[str] = []
         for path in paths_of("gathered"):
             text = Path(path).read_text(encoding="utf-8").replace("jit(f)", f"jit(f)/{QUOTED}")
             text = text.replace("f.py", f"/a/{QUOTED}.py").replace(
