@@ -235,8 +235,7 @@ LEAVES_MORE_TO_DO = [
     ("dce", {"remove_cross_partition_collective_ops": True}),
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
     # The first thing that applies to a loop is done, as in XLA.
-    ("simplify-while-loops", {}),
-    ("simplify-while-loops", {"simplify_compare_instrs": True}),
+    *(("simplify-while-loops", options) for options in OPTIONS["simplify-while-loops"]),
     # What is in alternate memory already has to stay there; the rest is placed around it.
     *(("memory-space-assignment", options) for options in OPTIONS["memory-space-assignment"]),
     # Operations that moved may let others move.
@@ -258,8 +257,7 @@ LEAVES_MORE_TO_DO = [
         for options in OPTIONS["while-loop-all-reduce-code-motion"]
     ),
     # Loops have trips left to be unrolled.
-    ("double-buffer-loop-unrolling", {"unroll_strategy": "double-buffer"}),
-    ("double-buffer-loop-unrolling", {"unroll_strategy": "auto"}),
+    *(("double-buffer-loop-unrolling", {"unroll_strategy": s}) for s in ("double-buffer", "auto")),
     # One permute of a loop is split at a time.
     ("collective-permute-decomposer", {"pipeline_parallelism_opt_level": "enable"}),
     # A fusion that takes over the group of what it fuses counts as a member from the next run on.
@@ -273,15 +271,12 @@ LEAVES_MORE_TO_DO = [
     # What it removed, dce has to take away.
     ("remove-unnecessary-copies", {}),
     # A step at a time, so that others can simplify in between.
-    ("reshape-mover", {}),
-    ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
+    *(("reshape-mover", options) for options in OPTIONS["reshape-mover"]),
 ]
 """What need not be done after one run."""
 MAY_REFUSE = (
-    "block-scaling-rewriter",
-    *("latency-hiding-scheduler", "legalize-scheduling-annotations"),
-    "check-no-data-dependency-in-scheduling-annotations",
-    "memory-space-assignment",
+    *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
+    *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
     "overlap-search",
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
