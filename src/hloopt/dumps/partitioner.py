@@ -28,7 +28,10 @@ def partitioner_dumps(folder: str, name: str) -> PartitionerDumps:
 
     Reads names of files alone. Raises HloError where one of the two is missing.
     """
-    compilation = choose(scan([folder]).compilations, name)
+    compilations = scan([folder]).compilations
+    if not compilations:
+        raise HloError(f"{folder} has no dumps of modules", help=_HELP)
+    compilation = choose(compilations, name)
     stages = compilation.chain()
     before = [stage for stage in stages if stage.before.startswith(_PASS)]
     after = [stage for stage in stages if stage.after.startswith(_PASS)]

@@ -137,7 +137,9 @@ class Candidates:
         waiting = [anchor]
         for value in waiting:  # grows
             for user in value.users:
-                if user in seen or len(waiting) > _FAR:
+                if len(waiting) > _FAR:
+                    return list(found), kinds
+                if user in seen:
                     continue
                 seen.add(user)
                 main = matching.main.get(user)
@@ -157,7 +159,9 @@ class Candidates:
         seen = set(waiting)
         for value in waiting:  # grows
             for user in value.users:
-                if user in seen or user in self._matching.images or len(waiting) > _BACK:
+                if len(waiting) > _BACK:
+                    return
+                if user in seen or user in self._matching.images:
                     continue
                 if last is None or self._position(user) <= last:
                     seen.add(user)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from operator import ne
+from typing import NamedTuple
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -30,12 +32,20 @@ _SUFFIX = pattern(r"(?:\.(?:\d+|clone|remat\d*))+$")
 _RANGE = pattern(r"\[(\d+):(\d+)(?::(\d+))?\]")
 
 
+class _Traits(NamedTuple):
+    """The marks of an instruction that are compared with those of many others."""
+
+    kept: tuple[str | None, ...]
+    stem: str
+
+
 class Likeness:
     """Scores pairs by per-device shape, attributes, metadata and name."""
 
     def __init__(self, shapes: DeviceShapes) -> None:
         self._shapes = shapes
-        self._places: dict[Instruction, Hashable] = {}
+        self._places: dict[Instruction, tuple[str, Hashable] | None] = {}
+        self._traits: dict[Instruction, _Traits] = {}
 
     def place(self, instruction: Instruction) -> tuple[str, Hashable] | None:
         """The op_name and source stack of an instruction; None where it has neither."""
@@ -44,7 +54,7 @@ class Likeness:
             self._places[instruction] = (
                 (name, stack and stack.frames) if name or stack is not None else None
             )
-        return self._places[instruction]  # type: ignore[return-value]  # as made above
+        return self._places[instruction]
 
     def score(self, after: Instruction, before: Instruction) -> float:
         """How alike two instructions of one opcode are, operands left out. O(leaves)."""
@@ -61,9 +71,21 @@ class Likeness:
         score = 2.0 if is_part else -1.0
         if after.opcode is Opcode.PARAMETER:
             return score + 6.0
-        for name in _KEPT:
-            score -= 3.0 * (after.attributes.get(name) != before.attributes.get(name))
-        return score + self._by_place(after, before) + _by_name(after, before)
+        own, others = self._traits_of(after), self._traits_of(before)
+        if own.kept != others.kept:
+            score -= 3.0 * sum(map(ne, own.kept, others.kept))
+        if own.stem == others.stem:
+            score += 1.0
+        elif own.stem != after.opcode.value:
+            score -= 2.0
+        return score + self._by_place(after, before)
+
+    def _traits_of(self, instruction: Instruction) -> _Traits:
+        found = self._traits.get(instruction)
+        if found is None:
+            kept = tuple(map(instruction.attributes.get, _KEPT))
+            found = self._traits[instruction] = _Traits(kept, stem(instruction.name))
+        return found
 
     def _by_place(self, after: Instruction, before: Instruction) -> float:
         mine, other = self.place(after), self.place(before)
@@ -98,13 +120,6 @@ class Likeness:
 def stem(name: str) -> str:
     """A name without the numbers that make it unique."""
     return _SUFFIX.sub("", name)
-
-
-def _by_name(after: Instruction, before: Instruction) -> float:
-    mine = stem(after.name)
-    if mine == stem(before.name):
-        return 1.0
-    return 0.0 if mine == after.opcode.value else -2.0
 
 
 def _moves_alike(after: Instruction, before: Instruction) -> bool:

@@ -151,13 +151,23 @@ def test_a_folder_without_the_module_is_refused(
     [
         (["stats", "--diff", AFTER, AFTER], "--diff names no origins: leave out --before"),
         (["schedule", AFTER, "--explain", "dot"], "--explain names no origins"),
+        (["stats", AFTER, "--before", "-"], "give a file, not standard input"),
+        (["lint", AFTER, "--before", "nothing.hlo"], "cannot read nothing.hlo"),
     ],
 )
-def test_comparisons_and_explanations_do_not_take_it(
+def test_what_cannot_be_has_one_message(
     arguments: list[str], message: str, capsys: Capture
 ) -> None:
-    assert main([*arguments, "--before", BEFORE]) == 2
+    before = [] if "--before" in arguments else ["--before", BEFORE]
+    assert main([*arguments, *before]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_folder_without_dumps_says_how_to_make_them(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["stats", AFTER, "--before", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert "has no dumps of modules" in err
+    assert "--xla_dump_hlo_pass_re=spmd-partitioning" in err
 
 
 def test_a_report_by_a_folder_is_not_kept(late: str, dumps: str, capsys: Capture) -> None:

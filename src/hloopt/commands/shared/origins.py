@@ -25,10 +25,19 @@ def before_option(command: Function) -> Function:
     return click.option(
         "--before",
         metavar="FILE|DIR",
+        callback=_no_stream,
         help="the module before the SPMD partitioner, to name the origin of each collective of "
         "what the partitioner made of it; of a later stage a folder of dumps with both",
         shell_complete=completion.files,
     )(command)
+
+
+def _no_stream(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    from hloopt.files import STANDARD_STREAM
+
+    if path == STANDARD_STREAM:
+        raise click.BadParameter("it is read for each module: give a file, not standard input")
+    return path
 
 
 def is_steady(before: str | None) -> bool:
