@@ -78,6 +78,10 @@ PASSES = {
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
     ),
+    "dynamic-dimension-simplifier": (
+        ".simplification.dynamic_dimension_simplifier:DynamicDimensionSimplifier"
+    ),
+    "dynamic-index-splitter": ".simplification.dynamic_index_splitter:DynamicIndexSplitter",
     "explicit-collectives-group-async-wrapper": (
         ".async_ops.async_wrappers:ExplicitCollectivesGroupAsyncWrapper"
     ),
@@ -127,10 +131,12 @@ PASSES = {
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
+    "sharding-remover": ".simplification.sharding_remover:ShardingRemover",
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
+    "slice-sinker": ".simplification.slice_sinker:SliceSinker",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
