@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.slow]
 
 # What XLA:CPU's pipelines give each pass, by its name there, which is ours too.
 OPTIONS: dict[str, dict[str, object]] = {
+    "all_to_all_decomposer": {},
     "call-inliner": {"single_call_site": True},
     "conditional-canonicalizer": {},
     "conditional-to-select": {},
@@ -39,6 +40,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "float-normalization-f8e4m3fn": {},
     "float-normalization-s4": {},
     "float-normalization-u4": {},
+    "optimize_input_output_buffer_alias": {"registered_buffer_donor_only": True},
     "reshape-mover": {},
     "sharding-remover": {},
     "simplify-conditional": {},

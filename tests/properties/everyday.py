@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 EVERYDAY: dict[str, list[dict[str, Any]]] = {
+    "all-gather-dynamic-slice-simplifier": [
+        {},
+        {
+            "allow_multiple_split_dims": True,
+            "allow_intervening_bitcast": True,
+            "allow_multiple_users": True,
+        },
+    ],
+    "all-to-all-decomposer": [{}, {"decompose_to_tuple": False, "min_array_rank": 4}],
+    "convert-memory-placement-to-internal-annotations": [{}],
     "dynamic-dimension-simplifier": [{}],
     "dynamic-index-splitter": [{}],
+    "optimize-input-output-buffer-alias": [{}, {"registered_buffer_donor_only": True}],
     "sharding-remover": [{}],
     "slice-sinker": [{}],
 }

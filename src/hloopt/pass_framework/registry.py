@@ -22,6 +22,9 @@ PASSES = {
     ),
     "all-gather-combiner": ".collectives.collective_combiner.passes:AllGatherCombiner",
     "all-gather-cse": ".collectives.all_gather_cse:AllGatherCse",
+    "all-gather-dynamic-slice-simplifier": (
+        ".collectives.all_gather_dynamic_slice_simplifier:AllGatherDynamicSliceSimplifier"
+    ),
     "all-reduce-combiner": ".collectives.collective_combiner.passes:AllReduceCombiner",
     "all-reduce-contiguous": ".collectives.all_reduce_contiguous:AllReduceContiguous",
     "all-reduce-folder": ".collectives.all_reduce_folder:AllReduceFolder",
@@ -31,6 +34,7 @@ PASSES = {
     "all-reduce-to-reduce-scatter": (
         ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
     ),
+    "all-to-all-decomposer": ".collectives.all_to_all_decomposer:AllToAllDecomposer",
     "async-collective-annotator": (
         ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -70,6 +74,9 @@ PASSES = {
     "constant-folding": ".simplification.constant_folding:ConstantFolding",
     "convert-async-collectives-to-sync": (
         ".async_ops.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
+    ),
+    "convert-memory-placement-to-internal-annotations": (
+        ".memory_space.convert_memory_placement:ConvertMemoryPlacement"
     ),
     "copy-insertion": ".copy_insertion.passes:CopyInsertion",
     "cse": ".simplification.cse:CommonSubexpressionElimination",
@@ -115,6 +122,9 @@ PASSES = {
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
     "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
+    "optimize-input-output-buffer-alias": (
+        ".memory_space.optimize_input_output_buffer_alias:OptimizeInputOutputBufferAlias"
+    ),
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
