@@ -14,10 +14,20 @@ EVERYDAY: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "all-to-all-decomposer": [{}, {"decompose_to_tuple": False, "min_array_rank": 4}],
+    "assume-gather-indices-in-bound-rewrite-to-copy": [{}],
     "convert-memory-placement-to-internal-annotations": [{}],
+    "defuser": [{}],
+    "despecializer": [
+        {},
+        {
+            "deconstruct_reduce_window_to_reduce_broadcast": True,
+            "assume_gather_indices_in_bound_rewrite_to_copy": True,
+        },
+    ],
     "dynamic-dimension-simplifier": [{}],
     "dynamic-index-splitter": [{}],
     "optimize-input-output-buffer-alias": [{}, {"registered_buffer_donor_only": True}],
+    "reduce-window-to-reduce-and-broadcast": [{}],
     "sharding-remover": [{}],
     "slice-sinker": [{}],
 }

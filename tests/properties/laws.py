@@ -188,7 +188,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "remove-unnecessary-copies": [{}],
-    "instruction-hoister": [{}],
+    "instruction-hoister": [{}, {"hoist_bitcasts": True, "hoist_gtes": True}],
     "memory-space-assignment": [
         {
             "max_size_in_bytes": 256,

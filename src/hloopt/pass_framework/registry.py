@@ -35,6 +35,9 @@ PASSES = {
         ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
     ),
     "all-to-all-decomposer": ".collectives.all_to_all_decomposer:AllToAllDecomposer",
+    "assume-gather-indices-in-bound-rewrite-to-copy": (
+        ".despecialization.assume_gather_indices_in_bound:AssumeGatherIndicesInBoundRewriteToCopy"
+    ),
     "async-collective-annotator": (
         ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -82,6 +85,8 @@ PASSES = {
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
     "dce": ".simplification.dce:DeadCodeElimination",
+    "defuser": ".despecialization.defuser:Defuser",
+    "despecializer": ".despecialization.despecializer:Despecializer",
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
     ),
@@ -129,6 +134,9 @@ PASSES = {
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "reduce-window-to-reduce-and-broadcast": (
+        ".despecialization.reduce_window_to_reduce_and_broadcast:ReduceWindowToReduceAndBroadcast"
+    ),
     "rematerialization": ".rematerialization.rematerialization:Rematerialization",
     "remove-unnecessary-copies": ".copy_insertion.passes:RemoveUnnecessaryCopies",
     "reorder-convert-reduce-add": (
@@ -170,6 +178,8 @@ COMPILER_PASSES = {
 process, and take options that nobody can guess: what tries all passes leaves them out."""
 
 ALIASES = {
+    "AssumeGatherIndicesInBoundRewriteToCopy": "assume-gather-indices-in-bound-rewrite-to-copy",
+    "ReduceWindowToReduceAndBroadcast": "reduce-window-to-reduce-and-broadcast",
     "algebraic-simplifier": "algsimp",
     "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
     "bfloat16-fold": "bfloat16-conversion-folding",
