@@ -42,6 +42,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "float-normalization-u4": {},
     "optimize_input_output_buffer_alias": {"registered_buffer_donor_only": True},
     "reshape-mover": {},
+    "select_and_scatter_expander": {},
     "sharding-remover": {},
     "simplify-conditional": {},
     "simplify-sorts": {},

@@ -15,6 +15,7 @@ EVERYDAY: dict[str, list[dict[str, Any]]] = {
     ],
     "all-to-all-decomposer": [{}, {"decompose_to_tuple": False, "min_array_rank": 4}],
     "assume-gather-indices-in-bound-rewrite-to-copy": [{}],
+    "collective-quantizer": [{}],
     "convert-memory-placement-to-internal-annotations": [{}],
     "defuser": [{}],
     "despecializer": [
@@ -28,6 +29,7 @@ EVERYDAY: dict[str, list[dict[str, Any]]] = {
     "dynamic-index-splitter": [{}],
     "optimize-input-output-buffer-alias": [{}, {"registered_buffer_donor_only": True}],
     "reduce-window-to-reduce-and-broadcast": [{}],
+    "select-and-scatter-expander": [{}],
     "sharding-remover": [{}],
     "slice-sinker": [{}],
 }

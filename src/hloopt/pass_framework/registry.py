@@ -60,6 +60,7 @@ PASSES = {
     "collective-permute-decomposer": (
         ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"
     ),
+    "collective-quantizer": ".collectives.collective_quantizer:CollectiveQuantizer",
     "collective-uncombiner": ".collectives.collective_uncombiner:CollectiveUncombiner",
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
@@ -148,6 +149,9 @@ PASSES = {
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
+    ),
+    "select-and-scatter-expander": (
+        ".simplification.select_and_scatter_expander:SelectAndScatterExpander"
     ),
     "sharding-remover": ".simplification.sharding_remover:ShardingRemover",
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
