@@ -29,6 +29,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "conditional-canonicalizer": {},
     "conditional-to-select": {},
     "constant_folding": {},
+    "convolution-group-converter": {"convert_batch_groups_only": True},
     "copy-insertion": {},
     "cse": {},
     "cse_barrier_expander": {},

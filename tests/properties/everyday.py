@@ -17,6 +17,11 @@ EVERYDAY: dict[str, list[dict[str, Any]]] = {
     "assume-gather-indices-in-bound-rewrite-to-copy": [{}],
     "collective-quantizer": [{}],
     "convert-memory-placement-to-internal-annotations": [{}],
+    "convolution-group-converter": [
+        {},
+        {"filter_expansion": False},
+        {"convert_batch_groups_only": True},
+    ],
     "defuser": [{}],
     "despecializer": [
         {},

@@ -82,6 +82,9 @@ PASSES = {
     "convert-memory-placement-to-internal-annotations": (
         ".memory_space.convert_memory_placement:ConvertMemoryPlacement"
     ),
+    "convolution-group-converter": (
+        ".simplification.convolution_group_converter:ConvolutionGroupConverter"
+    ),
     "copy-insertion": ".copy_insertion.passes:CopyInsertion",
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
