@@ -38,7 +38,8 @@ class ShardingRemover(ModulePass):
         for computation in module.computations_with(Opcode.CUSTOM_CALL):
             if computation.is_fusion:
                 continue
-            for call in reversed(post_order(computation)):
+            passed: list[Instruction] = []
+            for call in post_order(computation):
                 target = custom_call_target(call)
                 if target not in _TARGETS or (target in _BOUNDARIES and not _is_used(call)):
                     continue
@@ -49,7 +50,11 @@ class ShardingRemover(ModulePass):
                     break
                 context.count("custom calls removed")
                 touched[computation] = None
-                _remove(call, target)
+                call.replace_all_uses_with(call.operands[0])
+                if target not in _BOUNDARIES:
+                    passed.append(call)
+            for call in reversed(passed):  # XLA's order
+                _leave_copy(call)
         repair_schedule(touched)
         return bool(touched)
 
@@ -72,12 +77,10 @@ def _why_not(call: Instruction, target: str) -> str | None:
     return None
 
 
-def _remove(call: Instruction, target: str) -> None:
+def _leave_copy(call: Instruction) -> None:
+    """Replace a call that nothing reads by a copy of its operand; a sharding group by nothing."""
     parent, (operand,) = call.parent, call.operands
-    call.replace_all_uses_with(operand)
-    if target in _BOUNDARIES:
-        return
-    if target != SHARDING_GROUP:
+    if custom_call_target(call) != SHARDING_GROUP:
         copy = parent.add(Opcode.COPY, call.shape, [operand])
         inherit(call, copy)
         call.move_control_dependencies_to(copy)
