@@ -29,6 +29,7 @@ from hloopt.passes.rewriting.rules.build import format_window
 
 _Conversion: TypeAlias = tuple[str, Callable[[Instruction], Instruction]]
 """A remark, and a function that makes the new value."""
+Predicate = Callable[[Instruction], bool]
 _WIDE = {"float": "f32", "signed": "s32", "unsigned": "u32"}
 """The type for sums of a kind of narrow numbers."""
 
@@ -53,8 +54,10 @@ class ConvolutionGroupConverter(ModulePass):
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
-        should_expand: bool = option(True, "convert convolutions with groups")
-        is_cost_viable: bool = option(True, "masks are not worth their cost where others do")
+        should_expand: bool | Predicate = option(True, "which convolutions with groups to convert")
+        is_cost_viable: bool | Predicate = option(
+            True, "for which convolutions groups may stay groups; masks are made for others"
+        )
         convert_batch_groups_only: bool = option(False, "convert batch groups, not feature groups")
         filter_expansion: bool = option(True, "use masks where groups have one feature")
 
@@ -62,8 +65,6 @@ class ConvolutionGroupConverter(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         touched: dict[Computation, None] = {}
-        if not self.options.should_expand:
-            return False
         for convolution in list(module.instructions(Opcode.CONVOLUTION)):
             made = None if convolution.parent.is_fusion else self._converter(convolution)
             if made is None:
@@ -83,10 +84,12 @@ class ConvolutionGroupConverter(ModulePass):
     def _converter(self, convolution: Instruction) -> _Conversion | None:
         """The conversion of a convolution; None where it has no groups to convert."""
         options = self.options
+        if not _holds(options.should_expand, convolution):
+            return None
         labels = labels_of(convolution)
         source, kernel = (operand.shape.dimensions for operand in convolution.operands)
         features = kernel[labels.kernel_output_feature_dimension]
-        use_mask = options.filter_expansion or not options.is_cost_viable
+        use_mask = options.filter_expansion or not _holds(options.is_cost_viable, convolution)
         if options.convert_batch_groups_only:
             count = _groups(convolution, "batch_group_count")
             batch = source[labels.input_batch_dimension]
@@ -106,6 +109,10 @@ class ConvolutionGroupConverter(ModulePass):
         if count == features:
             return None
         return "the features of a group become a spatial dimension", _multiplier_as_dimension
+
+
+def _holds(predicate: bool | Predicate, convolution: Instruction) -> bool:
+    return predicate if isinstance(predicate, bool) else predicate(convolution)
 
 
 def _groups(convolution: Instruction, name: str) -> int:
