@@ -71,7 +71,7 @@ PASSES = (
         *("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
         "rematerialization",
     ),
-    ("control_flow",),
+    ("control_flow", "despecialization"),
     ("overlap",),
 )
 """The families of passes, as RANKS."""

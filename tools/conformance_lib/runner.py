@@ -298,6 +298,7 @@ _KNOWN = frozenset(
         ("use_shardy_partitioner", "call-inliner"),
         ("use_spmd_partitioning", "while-loop-all-reduce-code-motion"),
         ("use_spmd_partitioning", PIPELINER),
+        ("use_spmd_partitioning", "all-gather-dynamic-slice-simplifier"),
     ),
 )
 """Configurations that passes get by an option, or take for granted, as no text can state them."""

@@ -16,7 +16,7 @@ IDENTITIES = frozenset(
         *("xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier"),
         *("LayoutConstraint", "SetBound", "ShardBarrierFrom", "ShardBarrierTo"),
         *("MoveToHost", "MoveToDevice", "annotate_device_placement"),
-        *("PinToHost", "PinToDevice", "Pin", "Unpin", SUNK),
+        *("PinToHost", "PinToDevice", "PinToDeviceSram", "Pin", "Unpin", SUNK),
     )
 )
 """Those that give their one operand back; those between shard and whole only where both have one

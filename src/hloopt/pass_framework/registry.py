@@ -22,6 +22,9 @@ PASSES = {
     ),
     "all-gather-combiner": ".collectives.collective_combiner.passes:AllGatherCombiner",
     "all-gather-cse": ".collectives.all_gather_cse:AllGatherCse",
+    "all-gather-dynamic-slice-simplifier": (
+        ".collectives.all_gather_dynamic_slice_simplifier:AllGatherDynamicSliceSimplifier"
+    ),
     "all-reduce-combiner": ".collectives.collective_combiner.passes:AllReduceCombiner",
     "all-reduce-contiguous": ".collectives.all_reduce_contiguous:AllReduceContiguous",
     "all-reduce-folder": ".collectives.all_reduce_folder:AllReduceFolder",
@@ -30,6 +33,10 @@ PASSES = {
     "all-reduce-splitter": ".collectives.all_reduce_splitter:AllReduceSplitter",
     "all-reduce-to-reduce-scatter": (
         ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
+    ),
+    "all-to-all-decomposer": ".collectives.all_to_all_decomposer:AllToAllDecomposer",
+    "assume-gather-indices-in-bound-rewrite-to-copy": (
+        ".despecialization.assume_gather_indices_in_bound:AssumeGatherIndicesInBoundRewriteToCopy"
     ),
     "async-collective-annotator": (
         ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
@@ -53,6 +60,7 @@ PASSES = {
     "collective-permute-decomposer": (
         ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"
     ),
+    "collective-quantizer": ".collectives.collective_quantizer:CollectiveQuantizer",
     "collective-uncombiner": ".collectives.collective_uncombiner:CollectiveUncombiner",
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"
@@ -71,13 +79,25 @@ PASSES = {
     "convert-async-collectives-to-sync": (
         ".async_ops.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
     ),
+    "convert-memory-placement-to-internal-annotations": (
+        ".memory_space.convert_memory_placement:ConvertMemoryPlacement"
+    ),
+    "convolution-group-converter": (
+        ".simplification.convolution_group_converter:ConvolutionGroupConverter"
+    ),
     "copy-insertion": ".copy_insertion.passes:CopyInsertion",
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
     "dce": ".simplification.dce:DeadCodeElimination",
+    "defuser": ".despecialization.defuser:Defuser",
+    "despecializer": ".despecialization.despecializer:Despecializer",
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
     ),
+    "dynamic-dimension-simplifier": (
+        ".simplification.dynamic_dimension_simplifier:DynamicDimensionSimplifier"
+    ),
+    "dynamic-index-splitter": ".simplification.dynamic_index_splitter:DynamicIndexSplitter",
     "explicit-collectives-group-async-wrapper": (
         ".async_ops.async_wrappers:ExplicitCollectivesGroupAsyncWrapper"
     ),
@@ -111,11 +131,17 @@ PASSES = {
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
     "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
+    "optimize-input-output-buffer-alias": (
+        ".memory_space.optimize_input_output_buffer_alias:OptimizeInputOutputBufferAlias"
+    ),
     "overlap-search": ".overlap.overlap_search:OverlapSearchPass",
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "reduce-window-to-reduce-and-broadcast": (
+        ".despecialization.reduce_window_to_reduce_and_broadcast:ReduceWindowToReduceAndBroadcast"
+    ),
     "rematerialization": ".rematerialization.rematerialization:Rematerialization",
     "remove-unnecessary-copies": ".copy_insertion.passes:RemoveUnnecessaryCopies",
     "reorder-convert-reduce-add": (
@@ -128,10 +154,15 @@ PASSES = {
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
+    "select-and-scatter-expander": (
+        ".simplification.select_and_scatter_expander:SelectAndScatterExpander"
+    ),
+    "sharding-remover": ".simplification.sharding_remover:ShardingRemover",
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
+    "slice-sinker": ".simplification.slice_sinker:SliceSinker",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
@@ -155,6 +186,8 @@ COMPILER_PASSES = {
 process, and take options that nobody can guess: what tries all passes leaves them out."""
 
 ALIASES = {
+    "AssumeGatherIndicesInBoundRewriteToCopy": "assume-gather-indices-in-bound-rewrite-to-copy",
+    "ReduceWindowToReduceAndBroadcast": "reduce-window-to-reduce-and-broadcast",
     "algebraic-simplifier": "algsimp",
     "all-gather-broadcast-reorder": "all-gather-bcast-reorder",
     "bfloat16-fold": "bfloat16-conversion-folding",
