@@ -15,6 +15,7 @@ ROOMS = {
     "passes/collectives": ("passes/collectives",),
     "passes/control_flow": ("passes/control_flow",),
     "passes/copy_insertion": ("passes/copy_insertion",),
+    "passes/dots": ("passes/dots",),
     "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
     "passes/rematerialization": ("passes/rematerialization",),

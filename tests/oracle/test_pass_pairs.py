@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.slow]
 
 # What XLA:CPU's pipelines give each pass, by its name there, which is ours too.
 OPTIONS: dict[str, dict[str, object]] = {
+    "batch-dot-simplification": {},
+    "broadcast_canonicalizer": {},
     "call-inliner": {"single_call_site": True},
     "conditional-canonicalizer": {},
     "conditional-to-select": {},
@@ -32,6 +34,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "cse": {},
     "cse_barrier_expander": {},
     "dce": {},
+    "dot_decomposer": {},
     "flatten-call-graph": {},
     "float-normalization-bf16": {},
     "float-normalization-f8e4m3fn": {},
@@ -41,6 +44,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "simplify-conditional": {},
     "simplify-sorts": {},
     "simplify-while-loops": {},
+    "transpose-folding": {},
     "tuple-simplifier": {},
     "while-loop-trip-count-annotator": {},
     "zero_sized_hlo_elimination": {},

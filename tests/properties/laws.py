@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tests.properties.consistency import assert_consistent
+from tests.properties.rearranging import REARRANGING, REARRANGING_MORE_TO_DO
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -47,6 +48,7 @@ ROUNDING = {
 }
 """A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
+    **REARRANGING,
     "add-special-case-copies": [{}],
     "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
@@ -75,11 +77,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"float_support": ROUNDING},
         {"float_support": {**ROUNDING, "mixed": {"opcodes": ["multiply", "tuple", "while"]}}},
     ],
-    "block-scaling-rewriter": [
-        {},
-        {"cudnn_version": [9, 10]},
-        {"cudnn_version": [9, 13]},
-    ],
+    "block-scaling-rewriter": [{}, {"cudnn_version": [9, 10]}, {"cudnn_version": [9, 13]}],
     "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
     "call-parameter-cleanup": [{}],
     "call-splitter": [
@@ -226,6 +224,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "zero-sized-hlo-elimination": [{}],
 }
 LEAVES_MORE_TO_DO = [
+    *REARRANGING_MORE_TO_DO,
     # What dead code read in full is not read any more, and what is low by then meets others.
     *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"][1:]),
     # Each run moves things a trip further.
@@ -289,13 +288,7 @@ CHANGES_FEW = [
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
     ("conditional-to-select", {}),
     # Hardly any has only conversions that a backend without mixed precision can do without.
-    *(
-        ("bfloat16-conversion-folding", {"target": "h100_sxm"}),
-        (
-            "bfloat16-conversion-folding",
-            {"float_support": {"operand": True, "output": True, "mixed": False}},
-        ),
-    ),
+    *(("bfloat16-conversion-folding", o) for o in OPTIONS["bfloat16-conversion-folding"][::2]),
     # Hardly any has work on other streams, on the host, or in groups.
     ("async-stream-attribute-wrapper", {}),
     ("explicit-collectives-group-async-wrapper", {}),

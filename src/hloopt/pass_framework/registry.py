@@ -36,6 +36,7 @@ PASSES = {
     ),
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "batch-dot-simplification": ".dots.batch_dot_simplification:BatchDotSimplification",
     "bfloat16-conversion-folding": (
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
@@ -43,6 +44,7 @@ PASSES = {
     "block-scaling-rewriter": (
         ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
     ),
+    "broadcast-canonicalizer": ".simplification.broadcast_canonicalizer:BroadcastCanonicalizer",
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
@@ -75,6 +77,10 @@ PASSES = {
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
     "dce": ".simplification.dce:DeadCodeElimination",
+    "dot-decomposer": ".dots.dot_decomposer:DotDecomposer",
+    "dot-dimension-merger": ".dots.dot_dimension_merger:DotDimensionMerger",
+    "dot-dimension-sorter": ".dots.dot_dimension_sorter:DotDimensionSorter",
+    "dot-normalizer": ".dots.dot_normalizer:DotNormalizer",
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
     ),
@@ -132,6 +138,7 @@ PASSES = {
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
+    "transpose-folding": ".dots.transpose_folding:TransposeFolding",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
     "while-loop-all-reduce-code-motion": (
