@@ -68,7 +68,7 @@ PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
     (
-        *("call_graph", "collectives", "copy_insertion", "dots", "memory_space"),
+        *("call_graph", "collectives", "copy_insertion", "dots", "expanders", "memory_space"),
         *("precision", "rematerialization"),
     ),
     ("control_flow",),

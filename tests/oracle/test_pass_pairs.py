@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.slow]
 # What XLA:CPU's pipelines give each pass, by its name there, which is ours too.
 OPTIONS: dict[str, dict[str, object]] = {
     "batch-dot-simplification": {},
+    "batched_gather_scatter_normalizer": {},
     "broadcast_canonicalizer": {},
     "call-inliner": {"single_call_site": True},
     "conditional-canonicalizer": {},
@@ -40,7 +41,10 @@ OPTIONS: dict[str, dict[str, object]] = {
     "float-normalization-f8e4m3fn": {},
     "float-normalization-s4": {},
     "float-normalization-u4": {},
+    "gather_simplifier": {},
+    "reshape-decomposer": {},
     "reshape-mover": {},
+    "scatter_simplifier": {},
     "simplify-conditional": {},
     "simplify-sorts": {},
     "simplify-while-loops": {},
@@ -52,6 +56,10 @@ OPTIONS: dict[str, dict[str, object]] = {
 
 # Where ours makes something else of a module that computes the same, and why.
 DIFFERENT = {
+    "batched_gather_scatter_normalizer/"
+    "sharding_propagation_test__ScatterBackwardWithExplicitBatchDims": (
+        "XLA gives the new indices the sharding of the scatter, whose dimensions they do not have"
+    ),
     "conditional-canonicalizer/infeed_token_propagation_test__ConditionalSharding": (
         "XLA drops the shardings of the parameters"
     ),

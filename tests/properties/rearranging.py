@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-REARRANGING: dict[str, list[dict[str, Any]]] = {
+OPTIONS: dict[str, list[dict[str, Any]]] = {
     "batch-dot-simplification": [{}],
+    "batched-gather-scatter-normalizer": [{}],
     "broadcast-canonicalizer": [{}],
     "dot-decomposer": [{}],
     "dot-dimension-merger": [{}],
     "dot-dimension-sorter": [{}],
     "dot-normalizer": [{}],
+    "gather-simplifier": [{}],
+    "reshape-decomposer": [{}],
+    "scatter-simplifier": [{}],
     "transpose-folding": [
         {},
         {"dot_can_fold_transpose_operand": True, "transposable_conv_operands": False},
     ],
 }
 """As OPTIONS of laws.py."""
-REARRANGING_MORE_TO_DO: list[tuple[str, dict[str, Any]]] = [
+MORE_TO_DO: list[tuple[str, dict[str, Any]]] = [
     # One transpose of a chain per run.
-    *(("transpose-folding", options) for options in REARRANGING["transpose-folding"]),
+    *(("transpose-folding", options) for options in OPTIONS["transpose-folding"]),
 ]
 """As LEAVES_MORE_TO_DO."""
+CHANGES_FEW: list[tuple[str, dict[str, Any]]] = [
+    ("broadcast-canonicalizer", {}),
+    ("dot-dimension-sorter", {}),
+    ("dot-normalizer", {}),
+    ("transpose-folding", {}),
+]
+"""As CHANGES_FEW."""

@@ -37,6 +37,9 @@ PASSES = {
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
     "batch-dot-simplification": ".dots.batch_dot_simplification:BatchDotSimplification",
+    "batched-gather-scatter-normalizer": (
+        ".expanders.batched_gather_scatter_normalizer:BatchedGatherScatterNormalizer"
+    ),
     "bfloat16-conversion-folding": (
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
@@ -93,6 +96,7 @@ PASSES = {
     "fingerprint-before-lhs": ".scheduling.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": ".call_graph.flatten_call_graph:FlattenCallGraph",
     "float-normalization": ".precision.float_normalization:FloatNormalization",
+    "gather-simplifier": ".expanders.gather_simplifier:GatherSimplifier",
     "gpu-all-gather-combiner": ".collectives.collective_combiner.passes:GpuAllGatherCombiner",
     "gpu-all-reduce-combiner": ".collectives.collective_combiner.passes:GpuAllReduceCombiner",
     "gpu-convert-async-collectives-to-sync": (
@@ -127,8 +131,10 @@ PASSES = {
         ".simplification.reorder_convert_reduce_add:ReorderConvertReduceAdd"
     ),
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
+    "reshape-decomposer": ".expanders.reshape_decomposer:ReshapeDecomposer",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
     "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
+    "scatter-simplifier": ".expanders.scatter_simplifier:ScatterSimplifier",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
