@@ -45,6 +45,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "reshape-decomposer": {},
     "reshape-mover": {},
     "scatter_simplifier": {},
+    "select_and_scatter_expander": {},
     "simplify-conditional": {},
     "simplify-sorts": {},
     "simplify-while-loops": {},

@@ -15,6 +15,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "gather-simplifier": [{}],
     "reshape-decomposer": [{}],
     "scatter-simplifier": [{}],
+    "select-and-scatter-expander": [{}],
     "transpose-folding": [
         {},
         {"dot_can_fold_transpose_operand": True, "transposable_conv_operands": False},
@@ -30,6 +31,7 @@ CHANGES_FEW: list[tuple[str, dict[str, Any]]] = [
     ("broadcast-canonicalizer", {}),
     ("dot-dimension-sorter", {}),
     ("dot-normalizer", {}),
+    ("select-and-scatter-expander", {}),
     ("transpose-folding", {}),
 ]
 """As CHANGES_FEW."""

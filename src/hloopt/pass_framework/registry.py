@@ -139,6 +139,9 @@ PASSES = {
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
+    "select-and-scatter-expander": (
+        ".expanders.select_and_scatter_expander:SelectAndScatterExpander"
+    ),
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
     "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",

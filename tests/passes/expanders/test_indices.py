@@ -223,3 +223,57 @@ def test_a_reshape_of_a_dynamic_array_stays() -> None:
         "ROOT r = f32[<=4,2,1]{2,1,0} reshape(x) }"
     )
     assert reasons_to_stay("reshape-decomposer", text) == []
+
+
+_POOL = """HloModule m
+ge {{
+  a = {kind}[] parameter(0)
+  b = {kind}[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=GE
+}}
+add {{
+  a = {kind}[] parameter(0)
+  b = {kind}[] parameter(1)
+  ROOT s = {kind}[] add(a, b)
+}}
+ENTRY e {{
+  x = {kind}{operand} parameter(0)
+  u = {kind}{source} parameter(1)
+  z = {kind}[] parameter(2)
+  ROOT s = {kind}{operand} select-and-scatter(x, u, z), window={{{window}}}, select=ge, scatter=add
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("operand", "source", "window"),
+    [
+        ("[6]", "[3]", "size=2 stride=2"),
+        ("[7]", "[5]", "size=3"),
+        ("[4,6]", "[3,3]", "size=2x3 stride=2x2 pad=1_1x1_0"),
+        ("[0,4]", "[0,2]", "size=1x2 stride=1x2"),
+        ("[2]", "[6]", "size=1 pad=2_2"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["f32", "s32"])
+def test_selected_positions(kind: str, operand: str, source: str, window: str) -> None:
+    text = _POOL.format(kind=kind, operand=operand, source=source, window=window)
+    module = run_equal("select-and-scatter-expander", text)
+    assert not [*module.instructions(Opcode.SELECT_AND_SCATTER)]
+    assert "ge.reduce_window" in module.computations
+
+
+@pytest.mark.parametrize(
+    ("operand", "source", "window", "reason"),
+    [
+        ("[]", "[]", "", "it works on a scalar"),
+        (
+            *("[2147483648]", "[1073741824]", "size=2 stride=2"),
+            "positions in %x do not fit s32",
+        ),
+    ],
+)
+def test_a_select_and_scatter_that_stays(
+    operand: str, source: str, window: str, reason: str
+) -> None:
+    text = _POOL.format(kind="f32", operand=operand, source=source, window=window)
+    assert reasons_to_stay("select-and-scatter-expander", text) == [f"expand: {reason}"]
