@@ -68,8 +68,8 @@ PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
     (
-        *("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
-        "rematerialization",
+        *("call_graph", "collectives", "copy_insertion", "dots", "expanders", "memory_space"),
+        *("precision", "rematerialization"),
     ),
     ("control_flow", "despecialization"),
     ("overlap",),

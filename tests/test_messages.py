@@ -16,6 +16,8 @@ ROOMS = {
     "passes/control_flow": ("passes/control_flow",),
     "passes/copy_insertion": ("passes/copy_insertion",),
     "passes/despecialization": ("passes/despecialization",),
+    "passes/dots": ("passes/dots",),
+    "passes/expanders": ("passes/expanders",),
     "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
     "passes/rematerialization": ("passes/rematerialization",),

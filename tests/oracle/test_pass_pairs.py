@@ -25,6 +25,9 @@ pytestmark = [pytest.mark.slow]
 # What XLA:CPU's pipelines give each pass, by its name there, which is ours too.
 OPTIONS: dict[str, dict[str, object]] = {
     "all_to_all_decomposer": {},
+    "batch-dot-simplification": {},
+    "batched_gather_scatter_normalizer": {},
+    "broadcast_canonicalizer": {},
     "call-inliner": {"single_call_site": True},
     "conditional-canonicalizer": {},
     "conditional-to-select": {},
@@ -34,6 +37,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "cse": {},
     "cse_barrier_expander": {},
     "dce": {},
+    "dot_decomposer": {},
     "dynamic-dimension-simplifier": {},
     "dynamic-index-splitter": {},
     "flatten-call-graph": {},
@@ -41,13 +45,17 @@ OPTIONS: dict[str, dict[str, object]] = {
     "float-normalization-f8e4m3fn": {},
     "float-normalization-s4": {},
     "float-normalization-u4": {},
+    "gather_simplifier": {},
     "optimize_input_output_buffer_alias": {"registered_buffer_donor_only": True},
+    "reshape-decomposer": {},
     "reshape-mover": {},
+    "scatter_simplifier": {},
     "select_and_scatter_expander": {},
     "sharding-remover": {},
     "simplify-conditional": {},
     "simplify-sorts": {},
     "simplify-while-loops": {},
+    "transpose-folding": {},
     "tuple-simplifier": {},
     "while-loop-trip-count-annotator": {},
     "zero_sized_hlo_elimination": {},
@@ -55,6 +63,10 @@ OPTIONS: dict[str, dict[str, object]] = {
 
 # Where ours makes something else of a module that computes the same, and why.
 DIFFERENT = {
+    "batched_gather_scatter_normalizer/"
+    "sharding_propagation_test__ScatterBackwardWithExplicitBatchDims": (
+        "XLA gives the new indices the sharding of the scatter, whose dimensions they do not have"
+    ),
     "conditional-canonicalizer/infeed_token_propagation_test__ConditionalSharding": (
         "XLA drops the shardings of the parameters"
     ),

@@ -34,7 +34,6 @@ EVERYDAY: dict[str, list[dict[str, Any]]] = {
     "dynamic-index-splitter": [{}],
     "optimize-input-output-buffer-alias": [{}, {"registered_buffer_donor_only": True}],
     "reduce-window-to-reduce-and-broadcast": [{}],
-    "select-and-scatter-expander": [{}],
     "sharding-remover": [{}],
     "slice-sinker": [{}],
 }

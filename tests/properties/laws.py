@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tests.properties import rearranging
 from tests.properties.consistency import assert_consistent
 from tests.properties.everyday import EVERYDAY, EVERYDAY_CHANGES_FEW, EVERYDAY_MORE_TO_DO
 
@@ -49,6 +50,7 @@ ROUNDING = {
 """A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     **EVERYDAY,
+    **rearranging.OPTIONS,
     "add-special-case-copies": [{}],
     "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
@@ -226,6 +228,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 }
 LEAVES_MORE_TO_DO = [
     *EVERYDAY_MORE_TO_DO,
+    *rearranging.MORE_TO_DO,
     # What dead code read in full is not read any more, and what is low by then meets others.
     *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"][1:]),
     # Each run moves things a trip further.
@@ -283,6 +286,7 @@ NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
 """Passes that refuse scans that are not associative."""
 CHANGES_FEW = [
     *EVERYDAY_CHANGES_FEW,
+    *rearranging.CHANGES_FEW,
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
     # gathered broadcasts.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),

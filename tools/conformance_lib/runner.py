@@ -336,6 +336,8 @@ def _library_call(
             return lambda module: None  # the expectations ask
         case "algebraic-simplifier" | "algsimp", "is_non_negative", _:
             return lambda module: None  # the expectations ask
+        case "scatter_simplifier", "is_simplified_scatter", {**rest} if not rest:
+            return lambda module: None  # the expectations ask
         case "call-inliner", "inline_one_call", {"call": str(call), **rest} if not rest:
             from hloopt.passes.call_graph.call_inliner import inline_call
 

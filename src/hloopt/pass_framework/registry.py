@@ -43,6 +43,10 @@ PASSES = {
     ),
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "batch-dot-simplification": ".dots.batch_dot_simplification:BatchDotSimplification",
+    "batched-gather-scatter-normalizer": (
+        ".expanders.batched_gather_scatter_normalizer:BatchedGatherScatterNormalizer"
+    ),
     "bfloat16-conversion-folding": (
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
@@ -50,6 +54,7 @@ PASSES = {
     "block-scaling-rewriter": (
         ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
     ),
+    "broadcast-canonicalizer": ".simplification.broadcast_canonicalizer:BroadcastCanonicalizer",
     "call-inliner": ".call_graph.call_inliner:CallInliner",
     "call-parameter-cleanup": ".call_graph.call_parameter_cleanup:CallParameterCleanup",
     "call-splitter": ".call_graph.call_splitter:CallSplitter",
@@ -91,6 +96,10 @@ PASSES = {
     "dce": ".simplification.dce:DeadCodeElimination",
     "defuser": ".despecialization.defuser:Defuser",
     "despecializer": ".despecialization.despecializer:Despecializer",
+    "dot-decomposer": ".dots.dot_decomposer:DotDecomposer",
+    "dot-dimension-merger": ".dots.dot_dimension_merger:DotDimensionMerger",
+    "dot-dimension-sorter": ".dots.dot_dimension_sorter:DotDimensionSorter",
+    "dot-normalizer": ".dots.dot_normalizer:DotNormalizer",
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
     ),
@@ -107,6 +116,7 @@ PASSES = {
     "fingerprint-before-lhs": ".scheduling.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": ".call_graph.flatten_call_graph:FlattenCallGraph",
     "float-normalization": ".precision.float_normalization:FloatNormalization",
+    "gather-simplifier": ".expanders.gather_simplifier:GatherSimplifier",
     "gpu-all-gather-combiner": ".collectives.collective_combiner.passes:GpuAllGatherCombiner",
     "gpu-all-reduce-combiner": ".collectives.collective_combiner.passes:GpuAllReduceCombiner",
     "gpu-convert-async-collectives-to-sync": (
@@ -148,14 +158,16 @@ PASSES = {
         ".simplification.reorder_convert_reduce_add:ReorderConvertReduceAdd"
     ),
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
+    "reshape-decomposer": ".expanders.reshape_decomposer:ReshapeDecomposer",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
     "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
+    "scatter-simplifier": ".expanders.scatter_simplifier:ScatterSimplifier",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
         ".scheduling.scheduling_instruction_annotator:SchedulingInstructionAnnotator"
     ),
     "select-and-scatter-expander": (
-        ".simplification.select_and_scatter_expander:SelectAndScatterExpander"
+        ".expanders.select_and_scatter_expander:SelectAndScatterExpander"
     ),
     "sharding-remover": ".simplification.sharding_remover:ShardingRemover",
     "simplify-conditional": ".control_flow.conditional_simplifier.simplifier:ConditionalSimplifier",
@@ -164,6 +176,7 @@ PASSES = {
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "slice-sinker": ".simplification.slice_sinker:SliceSinker",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
+    "transpose-folding": ".dots.transpose_folding:TransposeFolding",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
     "while-loop-all-reduce-code-motion": (

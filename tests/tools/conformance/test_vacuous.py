@@ -125,12 +125,8 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
         ({"pass": "convert-mover"}, "hloopt has no pass 'convert-mover'"),
         ({"also_run": {"before": ["defuser"]}}, "hloopt has no pass 'defuser'"),
         (
-            {"pass": "scatter_simplifier", "options": {"api": "is_simplified_scatter"}},
-            "hloopt has no 'is_simplified_scatter' of 'scatter_simplifier'",
-        ),
-        (
-            {"expect": [{"simplified": {"root": True}}]},
-            "hloopt has nothing that answers 'simplified'",
+            {"expect": [{"dynamic_index_tuple_elements": 1}]},
+            "hloopt has nothing that answers 'dynamic_index_tuple_elements'",
         ),
         ({"hlo": None, "hlo_from": ["a_test", "B", 0]}, "the text is in XLA's sources"),
     ],

@@ -45,5 +45,5 @@ def test_each_word_has_a_home() -> None:
     assert known["max_in_flight"] == "conformance_lib.scheduling.expect_positions"
     assert known["has_enough_together"] == "conformance_lib.memory_space.units"
     assert known["loop_prefetches"] == "conformance_lib.memory_space.loop_unit"
-    assert known["simplified"] == "conformance_lib.vocabulary.future"
+    assert known["simplified"] == "conformance_lib.expect.operands"
     assert known["sink_only_scalar_constants"] == "while-loop-constant-sinking"

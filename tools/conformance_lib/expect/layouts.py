@@ -204,7 +204,12 @@ def _places(shape: Shape) -> list[tuple[int, int]]:
 
 @expectation("reshapes_are_bitcasts", only(True), **{"in": COMPUTATION})
 def reshapes_are_bitcasts(scene: Scene, expected: bool, more: More) -> Iterator[str]:
-    for reshape in _all(scene, Opcode.RESHAPE, more.get("in")):
+    """Every reshape, or bitcast that one became, keeps the bytes in place."""
+    scope = find_scope(scene, more.get("in"))
+    kinds = (Opcode.RESHAPE, Opcode.BITCAST)
+    found = [i for c in scope for i in c.instructions if i.opcode in kinds]
+    demand_some("reshape", found)
+    for reshape in found:
         before, after = map(_places, (reshape.operands[0].shape, reshape.shape))
         if before != after:
             yield f"{show(reshape)} moves data"

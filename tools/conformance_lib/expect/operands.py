@@ -21,6 +21,7 @@ from conformance_lib.scene import Scene
 from conformance_lib.selector_syntax import COMPUTATION, OPCODE, SELECTOR
 from conformance_lib.selectors import find_scope, has_opcode, select, select_one
 from hloopt.ir import Instruction, Opcode
+from hloopt.passes.expanders.scatter_simplifier import is_simplified_scatter
 from hloopt.passes.precision.block_scaling.cudnn_fusions import cudnn_supports_scaled_dot
 from hloopt.passes.simplification.algsimp.options import AlgsimpOptions
 from hloopt.passes.simplification.algsimp.terms import is_non_negative
@@ -61,6 +62,14 @@ def non_negative(scene: Scene, expected: dict[str, bool], more: More) -> Iterato
             yield from compare(
                 f"{selector} is not negative", is_non_negative(value, options), wanted
             )
+
+
+@expectation("simplified", mapping(SELECTOR, BOOL))
+def simplified(scene: Scene, expected: dict[str, bool], more: More) -> Iterator[str]:
+    """Whether scatters are as scatter-simplifier leaves them."""
+    for selector, wanted in expected.items():
+        for scatter in select(scene, selector):
+            yield from compare(f"{selector} is simple", is_simplified_scatter(scatter), wanted)
 
 
 @expectation("no_unused", keys({"opcode": OPCODE}, {"in": COMPUTATION}))

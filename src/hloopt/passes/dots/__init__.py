@@ -1,0 +1,1 @@
+"""Passes that write dots with other dimensions."""
