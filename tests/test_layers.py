@@ -68,8 +68,8 @@ PASSES = (
     ("rewriting",),
     ("async_ops", "scheduling", "simplification"),
     (
-        *("call_graph", "collectives", "copy_insertion", "memory_space", "precision"),
-        "rematerialization",
+        *("call_graph", "collectives", "copy_insertion", "expanders", "memory_space", "precision"),
+        *("reductions", "rematerialization"),
     ),
     ("control_flow",),
 )

@@ -15,8 +15,10 @@ ROOMS = {
     "passes/collectives": ("passes/collectives",),
     "passes/control_flow": ("passes/control_flow",),
     "passes/copy_insertion": ("passes/copy_insertion",),
+    "passes/expanders": ("passes/expanders",),
     "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
+    "passes/reductions": ("passes/reductions",),
     "passes/rematerialization": ("passes/rematerialization",),
     "passes/rewriting": ("passes", "golden/passes"),  # what several families use
     "passes/scheduling": ("passes/scheduling", "scheduling", "golden/schedule"),

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tests.properties.consistency import assert_consistent
+from tests.properties.everyday_options import EVERYDAY_OPTIONS
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -47,6 +48,7 @@ ROUNDING = {
 }
 """A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
+    **EVERYDAY_OPTIONS,
     "add-special-case-copies": [{}],
     "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
@@ -272,6 +274,8 @@ LEAVES_MORE_TO_DO = [
     # A step at a time, so that others can simplify in between.
     ("reshape-mover", {}),
     ("reshape-mover", {"reshape_of_1d_broadcast_is_cheap": True}),
+    # One level of the tree per run.
+    *(("tree-reduction-rewriter", options) for options in OPTIONS["tree-reduction-rewriter"]),
 ]
 """What need not be done after one run."""
 MAY_REFUSE = (

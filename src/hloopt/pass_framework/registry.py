@@ -36,10 +36,12 @@ PASSES = {
     ),
     "async-collective-creator": ".async_ops.async_collective_creator:AsyncCollectiveCreator",
     "async-stream-attribute-wrapper": ".async_ops.async_wrappers:AsyncStreamAttributeWrapper",
+    "batchnorm-expander": ".expanders.batchnorm_expander:BatchNormExpander",
     "bfloat16-conversion-folding": (
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
     "bfloat16-propagation": ".precision.bfloat16_propagation:Bfloat16Propagation",
+    "bitcast-dtypes-expander": ".expanders.bitcast_dtypes_expander:BitcastDtypesExpander",
     "block-scaling-rewriter": (
         ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
     ),
@@ -71,6 +73,7 @@ PASSES = {
     "convert-async-collectives-to-sync": (
         ".async_ops.convert_async_collectives_to_sync:ConvertAsyncCollectivesToSync"
     ),
+    "convert-mover": ".precision.convert_mover:ConvertMover",
     "copy-insertion": ".copy_insertion.passes:CopyInsertion",
     "cse": ".simplification.cse:CommonSubexpressionElimination",
     "cse-barrier-expander": ".simplification.cse_barrier_expander:CseBarrierExpander",
@@ -110,8 +113,11 @@ PASSES = {
     "legalize-scheduling-annotations": (
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
+    "logistic-expander": ".expanders.logistic_expander:LogisticExpander",
     "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
+    "operand-upcaster": ".precision.operand_upcaster:OperandUpcaster",
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
+    "reduce-decomposer": ".reductions.reduce_decomposer:ReduceDecomposer",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
@@ -122,6 +128,7 @@ PASSES = {
     ),
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
+    "result-caster": ".precision.result_caster:ResultCaster",
     "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (
@@ -131,11 +138,25 @@ PASSES = {
     "simplify-fp-conversions": ".precision.simplify_fp_conversions:SimplifyFpConversions",
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
+    "stable-sort-expander": ".expanders.stable_sort_expander:StableSortExpander",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
+    "topk-decomposer": ".expanders.topk_decomposer:TopkDecomposer",
+    "tree-reduction-rewriter": ".reductions.tree_reduction_rewriter:TreeReductionRewriter",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
     "while-loop-all-reduce-code-motion": (
         ".collectives.while_loop_all_reduce_code_motion.motion:WhileLoopAllReduceCodeMotion"
+    ),
+    "while-loop-constant-sinking": (
+        ".control_flow.loop_invariants.while_loop_constant_sinking:WhileLoopConstantSinking"
+    ),
+    "while-loop-expensive-invariant-code-motion": (
+        ".control_flow.loop_invariants.while_loop_expensive_invariant_code_motion:"
+        "WhileLoopExpensiveInvariantCodeMotion"
+    ),
+    "while-loop-invariant-code-motion": (
+        ".control_flow.loop_invariants.while_loop_invariant_code_motion:"
+        "WhileLoopInvariantCodeMotion"
     ),
     "while-loop-trip-count-annotator": (
         ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"

@@ -7,7 +7,7 @@ from typing import ClassVar
 from hloopt.analysis.calls import callees_first
 from hloopt.ir.module import Module
 from hloopt.pass_framework.base import ModulePass, PassContext
-from hloopt.passes.rewriting.rules.engine import RuleEngine, Settings
+from hloopt.passes.rewriting.rules.engine import MOST_SWEEPS, RuleEngine, Settings
 from hloopt.passes.rewriting.rules.rule import Rule, RuleTable
 
 
@@ -15,12 +15,19 @@ class RulePass(ModulePass):
     """Base of passes that apply `rules` to all computations but fusions, until none applies."""
 
     rules: ClassVar[tuple[Rule, ...]] = ()
+    max_sweeps: ClassVar[int] = MOST_SWEEPS
+    """1: each instruction is visited once, and what rules make is left as it is."""
 
     def run(self, module: Module, context: PassContext) -> bool:
         """Apply the rules; whether one applied. Linear in instructions and rewrites."""
-        engine = RuleEngine(module, RuleTable(self.rules), context, Settings(options=self.options))
+        settings = Settings(options=self.options, max_sweeps=self.max_sweeps)
+        engine = RuleEngine(module, RuleTable(self._chosen()), context, settings)
         changed = False
         for computation in callees_first(module):
             if not computation.is_fusion:
                 changed = engine.run(computation) or changed
         return changed
+
+    def _chosen(self) -> list[Rule]:
+        """The rules whose option, if they have one, is on."""
+        return [r for r in self.rules if r.option is None or getattr(self.options, r.option)]

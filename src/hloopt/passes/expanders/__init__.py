@@ -1,0 +1,1 @@
+"""Passes that replace an operation by others that every backend has."""
