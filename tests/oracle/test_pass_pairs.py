@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.slow]
 
 # What XLA:CPU's pipelines give each pass, by its name there, which is ours too.
 OPTIONS: dict[str, dict[str, object]] = {
+    "associative-scan-rewriter": {},
     "batchnorm_expander": {
         f"rewrite_{kind}_op": True for kind in ("training", "inference", "grad")
     },
@@ -44,12 +45,14 @@ OPTIONS: dict[str, dict[str, object]] = {
     "logistic-expander": {},
     "operand_upcaster": {},
     "reduce-decomposer": {},
+    "reduce-window-rewriter": {},
     "reshape-mover": {},
     "result_caster": {},
     "simplify-conditional": {},
     "simplify-sorts": {},
     "simplify-while-loops": {},
     "topk-decomposer": {},
+    "topk-rewriter": {},
     "tree_reduction_rewriter": {},
     "tuple-simplifier": {},
     "while-loop-constant-sinking": {},
@@ -96,6 +99,15 @@ DIFFERENT = {
 
 # Where what XLA makes of a module computes something else.
 WRONG = {
+    **{
+        f"associative-scan-rewriter/reduce_window_rewriter_test__NoOptimizeLongScan{test}": (
+            "an initial value that may count is combined with each row; newer XLA leaves these"
+        )
+        for test in ("WithNonConstantInit", "WithNonIdentityInit")
+    },
+    "associative-scan-rewriter/bfloat16_propagation_test__ScanWithDistinctRootSlotsLowersPerSlot": (
+        "the carries are given as the results, which are others"
+    ),
     "while-loop-constant-sinking/"
     "while_loop_analysis_test__GetIndvarIndexShouldWorkWithNestedFusions": (
         "the operand of a fusion that is the body's root is taken for an element of the new state"
@@ -138,6 +150,8 @@ def with_few_digits(module: Module) -> None:
 
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 COMPARED_AFTER = {
+    "associative-scan-rewriter": without_leftovers,
+    "topk-rewriter": without_leftovers,
     "while-loop-invariant-code-motion": without_leftovers,
     "batchnorm_expander": without_leftovers,
     "topk-decomposer": without_leftovers,

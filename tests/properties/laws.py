@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.properties.consistency import assert_consistent
-from tests.properties.everyday_options import EVERYDAY_OPTIONS
+from tests.properties.pass_options import PASS_OPTIONS
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -48,7 +48,7 @@ ROUNDING = {
 }
 """A backend that rounds to bf16 what it reads in a few operations."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    **EVERYDAY_OPTIONS,
+    **PASS_OPTIONS,
     "add-special-case-copies": [{}],
     "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
     "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
@@ -193,30 +193,6 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "remove-unnecessary-copies": [{}],
     "instruction-hoister": [{}],
-    "memory-space-assignment": [
-        {
-            "max_size_in_bytes": 256,
-            "alignment_in_bytes": 8,
-            "prefetch_interval_picker": {"min_overlap": 1, "max_overlap": 20},
-        },
-        {
-            "max_size_in_bytes": "64KiB",
-            "prefetch_interval_picker": {"kind": "cost-analysis"},
-            "cost_model": {
-                "flops_per_second": 1e9,
-                "default_mem_bandwidth_bytes_per_second": 1e6,
-                "alternate_mem_read_bandwidth_bytes_per_second": 1e7,
-                "alternate_mem_write_bandwidth_bytes_per_second": 1e7,
-            },
-            "sort": {"kind": "memory-boundedness"},
-            "enable_sync_copy_replacement": True,
-            "enable_sync_slice_replacement": True,
-            "async_slices_implemented": True,
-            "max_repacks": 2,
-            "repacker": "best-fit",
-        },
-        {"max_size_in_bytes": 512, "always_spill_to_default_memory": True},
-    ],
     "synchronize-collectives": [{}],
     "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
     "unflatten-call-graph": [{}],

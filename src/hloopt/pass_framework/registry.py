@@ -31,6 +31,7 @@ PASSES = {
     "all-reduce-to-reduce-scatter": (
         ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
     ),
+    "associative-scan-rewriter": (".reductions.associative_scan_rewriter:AssociativeScanRewriter"),
     "async-collective-annotator": (
         ".async_ops.async_collective_annotator:AsyncCollectiveAnnotator"
     ),
@@ -121,6 +122,7 @@ PASSES = {
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "reduce-window-rewriter": ".reductions.reduce_window_rewriter:ReduceWindowRewriter",
     "rematerialization": ".rematerialization.rematerialization:Rematerialization",
     "remove-unnecessary-copies": ".copy_insertion.passes:RemoveUnnecessaryCopies",
     "reorder-convert-reduce-add": (
@@ -141,6 +143,7 @@ PASSES = {
     "stable-sort-expander": ".expanders.stable_sort_expander:StableSortExpander",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
     "topk-decomposer": ".expanders.topk_decomposer:TopkDecomposer",
+    "topk-rewriter": ".expanders.topk_rewriter:TopkRewriter",
     "tree-reduction-rewriter": ".reductions.tree_reduction_rewriter:TreeReductionRewriter",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",

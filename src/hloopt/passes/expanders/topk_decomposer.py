@@ -13,7 +13,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
 from hloopt.passes.expanders.packed_topk import is_packable, packed_topk
-from hloopt.passes.rewriting.replace import replace_instruction
+from hloopt.passes.rewriting.replace import inherit, replace_instruction
 from hloopt.passes.rewriting.rules import EDITED, Builder, Match, Missed, Result, RulePass, op, rule
 
 _UNSTABLE = "is_stable = false"
@@ -89,6 +89,7 @@ def _values_alone(match: Match, comparator: Computation) -> Result:
     if user is None or not is_value or len(root.users) > 1 or root.is_root:
         return Missed("its comparator takes no indices, which are read")
     sort = _sort(match, [match.x], match.x.shape, comparator)
+    inherit(root, sort)
     root.move_control_dependencies_to(sort)
     replace_instruction(user, _first(match.build, sort, root.shape.elements[0]))
     return EDITED

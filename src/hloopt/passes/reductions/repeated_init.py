@@ -12,9 +12,10 @@ _IDEMPOTENT = frozenset((Opcode.MAXIMUM, Opcode.MINIMUM, Opcode.AND, Opcode.OR))
 
 
 def may_be_repeated(reducer: Computation, init: Instruction) -> bool:
-    """Whether the reducer is idempotent, or ignores `init`. O(steps to the operation).
+    """Whether the reducer is one operation that is idempotent, or ignores `init`.
 
-    Converts of the operation's result count for nothing: they only round it.
+    All of them are commutative. Converts of the operation's result count for nothing: they only
+    round it. O(steps to the operation).
     """
     operation = combining(reducer)
     if operation is None:
@@ -27,14 +28,23 @@ def may_be_repeated(reducer: Computation, init: Instruction) -> bool:
 
 
 def combining(reducer: Computation) -> Instruction | None:
-    """The operation on the two parameters whose result, perhaps rounded, a reducer gives."""
-    operation = reducer.root
-    while operation.opcode is Opcode.CONVERT:
-        operation = operation.operands[0]
-    parameters = reducer.parameters
-    if len(parameters) != 2 or len(operation.operands) != 2:
+    """The operation on the two parameters whose result, perhaps rounded, a reducer gives.
+
+    It may stand in a computation that the reducer calls with its parameters, as one result of it;
+    of several results it is the last one.
+    """
+    value, parameters = _source(reducer.root), reducer.parameters
+    if value.opcode is Opcode.TUPLE:
+        value = _source(value.operands[-1])
+    if value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.CALL:
+        (call,) = value.operands
+        if set(call.operands) != set(parameters) or call.called[0].root.opcode is not Opcode.TUPLE:
+            return None
+        parameters = call.called[0].parameters
+        value = _source(call.called[0].root.operands[value.tuple_index])
+    if len(parameters) != 2 or len(value.operands) != 2:
         return None
-    return operation if set(map(_source, operation.operands)) == set(parameters) else None
+    return value if set(map(_source, value.operands)) == set(parameters) else None
 
 
 def _source(value: Instruction) -> Instruction:
