@@ -7,7 +7,6 @@ from typing import Any
 PASS_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "associative-scan-rewriter": [{}, {"base_length": 2}],
     "batchnorm-expander": [
-        {},
         {f"rewrite_{kind}_op": True for kind in ("training", "inference", "grad")},
     ],
     "bitcast-dtypes-expander": [{}],
@@ -47,7 +46,6 @@ PASS_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "tree-reduction-rewriter": [{}, {"reduce_window_size": 2}],
     "while-loop-constant-sinking": [{}, {"sink_broadcast_of_constants": True}],
     "while-loop-expensive-invariant-code-motion": [
-        {},
         {"worth_hoisting_individually": ["add", "multiply", "negate"]},
     ],
     "while-loop-invariant-code-motion": [{}, {"hoist_constants": True, "hoist_reshapes": True}],
