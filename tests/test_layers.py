@@ -69,7 +69,7 @@ PASSES = (
     ("async_ops", "scheduling", "simplification"),
     (
         *("call_graph", "collectives", "copy_insertion", "dots", "expanders", "memory_space"),
-        *("precision", "rematerialization"),
+        *("precision", "reductions", "rematerialization"),
     ),
     ("control_flow", "despecialization"),
     ("overlap",),

@@ -20,6 +20,7 @@ ROOMS = {
     "passes/expanders": ("passes/expanders",),
     "passes/memory_space": ("memory_space", "golden/passes"),
     "passes/precision": ("passes/precision",),
+    "passes/reductions": ("passes/reductions",),
     "passes/rematerialization": ("passes/rematerialization",),
     "passes/rewriting": ("passes", "golden/passes"),  # what several families use
     "passes/scheduling": ("passes/scheduling", "scheduling", "golden/schedule"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.properties import rearranging
 from tests.properties.consistency import assert_consistent
-from tests.properties.everyday import EVERYDAY, EVERYDAY_CHANGES_FEW, EVERYDAY_MORE_TO_DO
+from tests.properties.pass_options import OPTIONS
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -16,10 +15,6 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 
-KINDS = (
-    *("all_reduce", "all_gather", "collective_broadcast", "collective_permute"),
-    *("all_to_all", "reduce_scatter", "ragged_all_to_all"),
-)
 NEED_A_SCHEDULE = (
     "convert-async-collectives-to-sync",
     "gpu-convert-async-collectives-to-sync",
@@ -40,195 +35,9 @@ MIX_PRECISIONS = ("bfloat16-conversion-folding", "bfloat16-propagation")
 """Passes whose results are valid where operands may differ in precision."""
 ALWAYS_CHANGE = ("copy-insertion",)
 """Passes that say that they changed the module whatever they did, as XLA's do."""
-MOVED = ["all-reduce", "all-gather", "collective-permute", "negate", "multiply", "dynamic-slice"]
-ROUNDING = {
-    "operand": True,
-    "output": True,
-    "mixed": True,
-    "operand_effectively_low": {"opcodes": ["multiply", "dot", "negate", "compare"]},
-}
-"""A backend that rounds to bf16 what it reads in a few operations."""
-OPTIONS: dict[str, list[dict[str, Any]]] = {
-    **EVERYDAY,
-    **rearranging.OPTIONS,
-    "add-special-case-copies": [{}],
-    "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],
-    "async-collective-annotator": [{}, {"disable_async_collectives": ["all-reduce"]}],
-    "all-gather-bcast-reorder": [{}],
-    "all-gather-combiner": [{}, {"combine_by_dim": True, "combine_different_dtypes": False}],
-    "all-gather-cse": [{}],
-    "all-reduce-combiner": [{}, {"combine_while_loops": False}],
-    "all-reduce-contiguous": [{}],
-    "all-reduce-folder": [{}],
-    "all-reduce-reassociate": [{}, {"reassociate_converted_ar": True}],
-    "all-reduce-simplifier": [{}],
-    "all-reduce-splitter": [{}],
-    "all-reduce-to-reduce-scatter": [{}, {"min_bytes": 8}],
-    "async-collective-creator": [
-        {f"convert_{kind}": True for kind in KINDS},
-        {**{f"convert_{kind}": True for kind in KINDS}, "use_generic_async_start_done": True},
-    ],
-    "async-stream-attribute-wrapper": [{}],
-    "bfloat16-conversion-folding": [
-        {"target": "h100_sxm"},
-        {"float_support": {"operand": True, "output": True, "mixed": True}},
-        {"float_support": {"operand": True, "output": True, "mixed": False}},
-    ],
-    "bfloat16-propagation": [
-        {"target": "h100_sxm"},
-        {"float_support": ROUNDING},
-        {"float_support": {**ROUNDING, "mixed": {"opcodes": ["multiply", "tuple", "while"]}}},
-    ],
-    "block-scaling-rewriter": [{}, {"cudnn_version": [9, 10]}, {"cudnn_version": [9, 13]}],
-    "call-inliner": [{}, {"single_call_site": True, "update_domain": True}],
-    "call-parameter-cleanup": [{}],
-    "call-splitter": [
-        {"boundary": ["add", "negate", "multiply", "dot", "custom-call"]},
-        {"boundary": ["multiply", "copy", "constant"], "direction": "up"},
-    ],
-    "check-no-data-dependency-in-scheduling-annotations": [{}],
-    "collective-pipeliner": [
-        {
-            "pipelining_direction": direction,
-            "should_process": MOVED,
-            "unique_channel_id": is_as_new,
-            "keep_names": not is_as_new,
-        }
-        for direction in ("forward", "backward", "forward-sink")
-        for is_as_new in (False, True)
-    ],
-    "collective-uncombiner": [{}],
-    "collectives-schedule-linearizer": [{}],
-    "combine-collectives": [{"groups": [["a", "b"], ["ar.0", "ar.1"], ["ag.1", "ag.2"]]}],
-    "collective-permute-decomposer": [{}, {"pipeline_parallelism_opt_level": "enable"}],
-    "composite-rewriter": [{}],
-    "computation-deduplicator": [{}, {"mark_fusion_duplications": True}],
-    "conditional-canonicalizer": [{}],
-    "conditional-code-motion": [
-        {},
-        {"is_layout_sensitive": False, "memory_increase_allowance": 0},
-        {"search_config": "0,1,2,2;1,0,1,1"},
-    ],
-    "conditional-to-select": [{}],
-    "constant-folding": [{}, {"max_result_elements": 3}],
-    "convert-async-collectives-to-sync": [{"nop_opcodes": ["bitcast", "get-tuple-element"]}],
-    "cse": [{}, {"is_layout_sensitive": True, "ignore_control_dependencies": True}],
-    "cse-barrier-expander": [{}],
-    "dce": [
-        {},
-        {"remove_cross_partition_collective_ops": True},
-        {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True},
-    ],
-    "double-buffer-loop-unrolling": [
-        {"unroll_strategy": strategy} for strategy in ("double-buffer", "full-unroll", "auto")
-    ],
-    "explicit-collectives-group-async-wrapper": [{}],
-    "explicit-stream-annotation-async-wrapper": [{}],
-    "fingerprint-before-lhs": [{}],
-    "flatten-call-graph": [{}, {"skip_cloning": "call-only"}],
-    "float-normalization": [
-        {},
-        {"allow_excess_precision": False},
-        {"float_support": {"low": "f32", "high": "f64"}},
-        {"float_support": {"low": "f32", "high": "f64", "operand": True, "mixed": False}},
-        {"float_support": {"operand": True, "output": True, "mixed": False}},
-    ],
-    "gpu-all-gather-combiner": [{}],
-    "gpu-all-reduce-combiner": [{}],
-    "gpu-convert-async-collectives-to-sync": [{}],
-    "gpu-reduce-scatter-combiner": [{}],
-    "hlo-descheduler": [{}],
-    "hlo-memory-scheduler": [
-        *({"algorithm": a} for a in ("default", "list", "dfs", "post-order", "bfs")),
-        {"preset": "xla-gpu"},
-    ],
-    "hlo-trivial-scheduler": [{}],
-    "host-compute-asyncifier": [{}],
-    "host-memory-transfer-asyncifier": [{}],
-    "latency-hiding-scheduler": [
-        *({"preset": preset} for preset in ("xla-generic", "xla-gpu")),
-        {"top_down_scheduling": True, "schedule_send_recvs": True},
-        {"preset": "xla-gpu", "memory_limit": 4096, "rerun": 1},
-        {"memory_limit": 64, "hard_memory_limit": True},
-    ],
-    "latency-hiding-scheduler-preparation": [{}],
-    "legalize-scheduling-annotations": [{"deannotate_unsupported_groups": True}],
-    "overlap-search": [{"target": "h100_sxm", "iterations": 3, "memory_limit": 1 << 40}],
-    "propagate-call-metadata": [{}],
-    "reduce-scatter-combiner": [{}],
-    "reduce-scatter-creator": [{}],
-    "reduce-scatter-reassociate": [{}],
-    "reorder-convert-reduce-add": [{"enable_reduce_scatter": True}],
-    "reorder-reduce-transpose": [{}],
-    "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
-    "scaled-dot-rewriter": [{}, {"filter": "not-in-cudnn"}],
-    "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
-    "scheduling-instruction-annotator": [{}],
-    "simplify-conditional": [{}],
-    "simplify-fp-conversions": [{}],
-    "simplify-sorts": [{}],
-    "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
-    "copy-insertion": [{}, {"use_region_based_live_range_analysis": -1, "alias_info": "gpu"}],
-    "rematerialization": [
-        {"memory_limit_bytes": 0, "recompute": True, "block_size_limit": 4},
-        {"memory_limit_bytes": 64, "recompute": True, "algorithm": "peak-priority"},
-        {
-            "memory_limit_bytes": 0,
-            "recompute": True,
-            "compress": True,
-            "size_function": "pad-minor-to-64",
-            "compact_shape_function": "swap-two-minor-dimensions",
-        },
-        {
-            "memory_limit_bytes": 0,
-            "host_offload": True,
-            "host_memory_space": 5,
-            "bandwidth_to_host_bytes_per_second": 1e9,
-            "bandwidth_from_host_bytes_per_second": 1e9,
-            "flops_per_second": 1,
-            "transcendentals_per_second": 1,
-            "bytes_per_second": 1,
-        },
-    ],
-    "remove-unnecessary-copies": [{}],
-    "instruction-hoister": [{}, {"hoist_bitcasts": True, "hoist_gtes": True}],
-    "memory-space-assignment": [
-        {
-            "max_size_in_bytes": 256,
-            "alignment_in_bytes": 8,
-            "prefetch_interval_picker": {"min_overlap": 1, "max_overlap": 20},
-        },
-        {
-            "max_size_in_bytes": "64KiB",
-            "prefetch_interval_picker": {"kind": "cost-analysis"},
-            "cost_model": {
-                "flops_per_second": 1e9,
-                "default_mem_bandwidth_bytes_per_second": 1e6,
-                "alternate_mem_read_bandwidth_bytes_per_second": 1e7,
-                "alternate_mem_write_bandwidth_bytes_per_second": 1e7,
-            },
-            "sort": {"kind": "memory-boundedness"},
-            "enable_sync_copy_replacement": True,
-            "enable_sync_slice_replacement": True,
-            "async_slices_implemented": True,
-            "max_repacks": 2,
-            "repacker": "best-fit",
-        },
-        {"max_size_in_bytes": 512, "always_spill_to_default_memory": True},
-    ],
-    "synchronize-collectives": [{}],
-    "tuple-simplifier": [{}, {"exclude_entry_computation": True}],
-    "unflatten-call-graph": [{}],
-    "while-loop-all-reduce-code-motion": [
-        {},
-        {"enable_reduce_scatter": True, "run_setup_passes": True},
-    ],
-    "while-loop-trip-count-annotator": [{}],
-    "zero-sized-hlo-elimination": [{}],
-}
 LEAVES_MORE_TO_DO = [
-    *EVERYDAY_MORE_TO_DO,
-    *rearranging.MORE_TO_DO,
+    # One transpose of a chain per run.
+    *(("transpose-folding", options) for options in OPTIONS["transpose-folding"]),
     # What dead code read in full is not read any more, and what is low by then meets others.
     *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"][1:]),
     # Each run moves things a trip further.
@@ -274,6 +83,8 @@ LEAVES_MORE_TO_DO = [
     ("remove-unnecessary-copies", {}),
     # A step at a time, so that others can simplify in between.
     *(("reshape-mover", options) for options in OPTIONS["reshape-mover"]),
+    # One level of the tree per run.
+    *(("tree-reduction-rewriter", options) for options in OPTIONS["tree-reduction-rewriter"]),
 ]
 """What need not be done after one run."""
 MAY_REFUSE = (
@@ -285,8 +96,11 @@ MAY_REFUSE = (
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
 """Passes that refuse scans that are not associative."""
 CHANGES_FEW = [
-    *EVERYDAY_CHANGES_FEW,
-    *rearranging.CHANGES_FEW,
+    ("broadcast-canonicalizer", {}),
+    ("dot-dimension-sorter", {}),
+    ("dot-normalizer", {}),
+    ("select-and-scatter-expander", {}),
+    ("transpose-folding", {}),
     # XLA's unit tests have hardly any equal fusions, conditionals that are applied to elements, or
     # gathered broadcasts.
     ("computation-deduplicator", {"mark_fusion_duplications": True}),
@@ -305,6 +119,10 @@ CHANGES_FEW = [
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),
     ("all-gather-bcast-reorder", {}),
+    # Few have logistic functions, dots of lower precision than their operands, or parts of sorts.
+    ("logistic-expander", {}),
+    ("result-caster", {}),
+    ("topk-rewriter", {}),
 ]
 """What does something to few modules."""
 CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)

@@ -169,6 +169,13 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ),
     ("float-normalization", "float_support"): _as_written,
     ("scaled-dot-rewriter", "filter"): _scaled_dot_filter,
+    ("operand_upcaster", "extra_filter"): predicate,
+    ("reduce-decomposer", "custom_layout_allowed"): predicate,
+    ("result_caster", "extra_filter"): predicate,
+    ("topk-decomposer", "should_decompose"): predicate,
+    ("topk-rewriter", "is_profitable_to_convert"): predicate,
+    ("tree_reduction_rewriter", "filter"): predicate,
+    ("while-loop-expensive-invariant-code-motion", "worth_hoisting_individually"): predicate,
     ("flatten-call-graph", "skip_cloning"): _words(
         {"computations whose callers are all call instructions": "call-only"}
     ),

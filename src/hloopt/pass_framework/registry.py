@@ -35,6 +35,7 @@ PASSES = {
         ".collectives.all_reduce_to_reduce_scatter:AllReduceToReduceScatter"
     ),
     "all-to-all-decomposer": ".collectives.all_to_all_decomposer:AllToAllDecomposer",
+    "associative-scan-rewriter": (".reductions.associative_scan_rewriter:AssociativeScanRewriter"),
     "assume-gather-indices-in-bound-rewrite-to-copy": (
         ".despecialization.assume_gather_indices_in_bound:AssumeGatherIndicesInBoundRewriteToCopy"
     ),
@@ -47,10 +48,12 @@ PASSES = {
     "batched-gather-scatter-normalizer": (
         ".expanders.batched_gather_scatter_normalizer:BatchedGatherScatterNormalizer"
     ),
+    "batchnorm-expander": ".expanders.batchnorm_expander:BatchNormExpander",
     "bfloat16-conversion-folding": (
         ".precision.bfloat16_conversion_folding:Bfloat16ConversionFolding"
     ),
     "bfloat16-propagation": ".precision.bfloat16_propagation:Bfloat16Propagation",
+    "bitcast-dtypes-expander": ".expanders.bitcast_dtypes_expander:BitcastDtypesExpander",
     "block-scaling-rewriter": (
         ".precision.block_scaling.block_scaling_rewriter:BlockScalingRewriter"
     ),
@@ -61,10 +64,10 @@ PASSES = {
     "check-no-data-dependency-in-scheduling-annotations": (
         ".scheduling.annotation_dependencies:CheckNoDataDependencyInSchedulingAnnotations"
     ),
-    "collective-pipeliner": ".collectives.collective_pipeliner:CollectivePipeliner",
     "collective-permute-decomposer": (
         ".collectives.collective_permute_decomposer:CollectivePermuteDecomposer"
     ),
+    "collective-pipeliner": ".collectives.collective_pipeliner:CollectivePipeliner",
     "collective-quantizer": ".collectives.collective_quantizer:CollectiveQuantizer",
     "collective-uncombiner": ".collectives.collective_uncombiner:CollectiveUncombiner",
     "collectives-schedule-linearizer": (
@@ -87,6 +90,7 @@ PASSES = {
     "convert-memory-placement-to-internal-annotations": (
         ".memory_space.convert_memory_placement:ConvertMemoryPlacement"
     ),
+    "convert-mover": ".precision.convert_mover:ConvertMover",
     "convolution-group-converter": (
         ".simplification.convolution_group_converter:ConvolutionGroupConverter"
     ),
@@ -140,15 +144,19 @@ PASSES = {
     "legalize-scheduling-annotations": (
         ".scheduling.legalize_scheduling_annotations:LegalizeSchedulingAnnotations"
     ),
+    "logistic-expander": ".expanders.logistic_expander:LogisticExpander",
     "memory-space-assignment": (".memory_space.memory_space_assignment:MemorySpaceAssignment"),
+    "operand-upcaster": ".precision.operand_upcaster:OperandUpcaster",
     "optimize-input-output-buffer-alias": (
         ".memory_space.optimize_input_output_buffer_alias:OptimizeInputOutputBufferAlias"
     ),
     "overlap-search": ".overlap.overlap_search:OverlapSearchPass",
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
+    "reduce-decomposer": ".reductions.reduce_decomposer:ReduceDecomposer",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
     "reduce-scatter-creator": ".collectives.reduce_scatter_creator:ReduceScatterCreator",
     "reduce-scatter-reassociate": ".collectives.reduce_reassociate:ReduceScatterReassociate",
+    "reduce-window-rewriter": ".reductions.reduce_window_rewriter:ReduceWindowRewriter",
     "reduce-window-to-reduce-and-broadcast": (
         ".despecialization.reduce_window_to_reduce_and_broadcast:ReduceWindowToReduceAndBroadcast"
     ),
@@ -160,6 +168,7 @@ PASSES = {
     "reorder-reduce-transpose": ".simplification.reorder_reduce_transpose:ReorderReduceTranspose",
     "reshape-decomposer": ".expanders.reshape_decomposer:ReshapeDecomposer",
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
+    "result-caster": ".precision.result_caster:ResultCaster",
     "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
     "scatter-simplifier": ".expanders.scatter_simplifier:ScatterSimplifier",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
@@ -175,12 +184,27 @@ PASSES = {
     "simplify-sorts": ".simplification.sort_simplifier:SortSimplifier",
     "simplify-while-loops": ".control_flow.while_loop_simplifier.simplifier:WhileLoopSimplifier",
     "slice-sinker": ".simplification.slice_sinker:SliceSinker",
+    "stable-sort-expander": ".expanders.stable_sort_expander:StableSortExpander",
     "synchronize-collectives": ".async_ops.synchronize_collectives:SynchronizeCollectives",
+    "topk-decomposer": ".expanders.topk_decomposer:TopkDecomposer",
+    "topk-rewriter": ".expanders.topk_rewriter:TopkRewriter",
     "transpose-folding": ".dots.transpose_folding:TransposeFolding",
+    "tree-reduction-rewriter": ".reductions.tree_reduction_rewriter:TreeReductionRewriter",
     "tuple-simplifier": ".simplification.tuple_simplifier:TupleSimplifier",
     "unflatten-call-graph": ".call_graph.unflatten_call_graph:UnflattenCallGraph",
     "while-loop-all-reduce-code-motion": (
         ".collectives.while_loop_all_reduce_code_motion.motion:WhileLoopAllReduceCodeMotion"
+    ),
+    "while-loop-constant-sinking": (
+        ".control_flow.loop_invariants.while_loop_constant_sinking:WhileLoopConstantSinking"
+    ),
+    "while-loop-expensive-invariant-code-motion": (
+        ".control_flow.loop_invariants.while_loop_expensive_invariant_code_motion:"
+        "WhileLoopExpensiveInvariantCodeMotion"
+    ),
+    "while-loop-invariant-code-motion": (
+        ".control_flow.loop_invariants.while_loop_invariant_code_motion:"
+        "WhileLoopInvariantCodeMotion"
     ),
     "while-loop-trip-count-annotator": (
         ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"

@@ -122,7 +122,7 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"pass": "convert-mover"}, "hloopt has no pass 'convert-mover'"),
+        ({"pass": "windowed-einsum-handler"}, "hloopt has no pass 'windowed-einsum-handler'"),
         ({"also_run": {"before": ["defuser"]}}, "hloopt has no pass 'defuser'"),
         (
             {"expect": [{"dynamic_index_tuple_elements": 1}]},

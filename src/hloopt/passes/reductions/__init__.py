@@ -1,0 +1,1 @@
+"""Passes that change how reductions and scans are computed."""
