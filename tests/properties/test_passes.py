@@ -16,13 +16,13 @@ from tests.properties.laws import (
     FULL,
     MAY_REFUSE,
     NOT_IN_THE_CORPUS,
-    OPTIONS,
     SLOW,
     Subject,
     assert_laws,
     prepare,
     run,
 )
+from tests.properties.pass_options import OPTIONS
 from tests.properties.strategies.modules import module_texts
 
 from corpus import CorpusEntry
