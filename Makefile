@@ -194,6 +194,11 @@ random-differential: $(DEV) ## random passes on COUNT random programs (20000) ke
 	$(BIN)/python tools/random_differential.py --seed $(SEED) --count $(or $(COUNT),20000) \
 		--jobs $(PYTEST_WORKERS)
 
+.PHONY: algsimp-fuzz
+algsimp-fuzz: $(DEV) ## algsimp, with random options, on COUNT random programs (20000) keeps what these compute; resumes
+	$(BIN)/python tools/random_differential.py --only algsimp --save build/algsimp-fuzz \
+		--seed $(SEED) --count $(or $(COUNT),20000) --jobs $(PYTEST_WORKERS)
+
 .PHONY: schedule-fuzz
 schedule-fuzz: $(DEV) ## orders of COUNT random programs (1000) beside XLA:GPU's; needs ASK
 	$(BIN)/python tools/schedule_fuzz.py --shared $(HLOOPT_SHARED) \

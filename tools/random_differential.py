@@ -2,14 +2,15 @@
 """Run random chains of passes on random programs, and compare what these compute.
 
     tools/random_differential.py [--seed S] [--count N] [--jobs J] [--save DIR] [--again]
+                                 [--only PASS]
     tools/random_differential.py --seed S --show N
 
 Programs of a generator of our own, on 1 to 4 devices, go through 1 to 5 passes out of all that are
-registered, but for searches, with random options. After each pass the module is verified, printed
-and read back; in the end it runs beside the original in the interpreter, on the same inputs. A
-module that computes something else, is invalid or is not read back, and any exception, is a
-finding: the first of each kind is made smaller and saved in `--save`, with the chain in its last
-line.
+registered, but for searches, with random options; with `--only`, through that one. After each pass
+the module is verified, printed and read back; in the end it runs beside the original in the
+interpreter, on the same inputs. A module that computes something else, is invalid or is not read
+back, and any exception, is a finding: the first of each kind is made smaller and saved in `--save`,
+with the chain in its last line.
 
 Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
 sources changed. Ends with what each pass did; a pass that never changed anything is named. Exits 1
@@ -45,6 +46,8 @@ class Programs(NamedTuple):
     """Of processor time, for one program."""
     megabytes: int = 1000
     shrinking_seconds: float = 40.0
+    only: str | None = None
+    """The one pass that runs."""
 
     @property
     def patience(self) -> float:
@@ -55,7 +58,9 @@ class Programs(NamedTuple):
 
     def case(self, number: int) -> tuple[str, list[Step]]:
         """A program and its chain."""
-        return program_text(self.seed, number), chain(dice_of(self.seed, number, "chain"))
+        return program_text(self.seed, number), chain(
+            dice_of(self.seed, number, "chain"), self.only
+        )
 
     def content(self, number: int) -> bytes:
         return _file(*self.case(number))
@@ -89,22 +94,23 @@ def _file(text: str, steps: list[Step]) -> bytes:
 def main() -> int:
     """Examine as many programs as the command line says; the exit code."""
     arguments = _arguments()
-    programs = Programs(arguments.seed)
+    programs = Programs(arguments.seed, only=arguments.only)
     if arguments.show is not None:
         sys.stdout.write(programs.content(arguments.show).decode())
         return 0
-    sweep = sweep_of(programs, arguments, "programs")
+    settings = f"seed {arguments.seed}" + (f", {arguments.only}" if arguments.only else "")
+    sweep = sweep_of(programs, arguments, "programs", settings)
     sweep.run(arguments.count, arguments.jobs, _PER_SLICE)
     outcomes = sweep.state.total.outcomes
-    print(_coverage(outcomes))
+    tried = [arguments.only] if arguments.only else sorted(PASSES.keys() - OWN_SWEEPS.keys())
+    print(_coverage(outcomes, tried))
     counts = ", ".join(f"{outcomes[o]:,} {o}" for o in _OUTCOMES if outcomes[o])
     print(sweep.summary(counts))
     return 1 if sweep.state.kinds else 0
 
 
-def _coverage(outcomes: Counter[str]) -> str:
+def _coverage(outcomes: Counter[str], names: Sequence[str]) -> str:
     """A table of what the passes did and what could not be run."""
-    names = sorted(PASSES.keys() - OWN_SWEEPS.keys())
     wide = max(map(len, names))
     lines = [f"{'pass':{wide}} {'ran':>7} {'changed':>8} {'refused':>8}"]
     for name in names:
@@ -121,6 +127,7 @@ def _arguments() -> argparse.Namespace:
     description = "Random chains of passes on random programs."
     parser = sweep_parser(description, "programs", 20_000, "random-differential")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only", choices=sorted(PASSES), metavar="PASS", help="the one pass")
     parser.add_argument("--show", type=int, metavar="N", help="print program N and its chain")
     return parser.parse_args()
 

@@ -73,6 +73,12 @@ def test_chains_draw_all_passes_and_options_that_create_pass_takes() -> None:
     assert booleans - LEFT_OUT.keys() <= given
 
 
+def test_a_chain_may_be_of_one_pass_only() -> None:
+    chains = [chain(random.Random(seed), "algsimp") for seed in range(50)]
+    assert {tuple(step.name for step in steps) for steps in chains} == {("algsimp",)}
+    assert any(steps[0].options for steps in chains)
+
+
 def test_options_that_are_left_out_exist() -> None:
     for name, option in LEFT_OUT:
         assert option in {info.name for info in option_infos(find_pass(name))}
@@ -162,6 +168,14 @@ def test_passes_keep_what_some_hundred_random_programs_compute(root: Path, tmp_p
     assert result.returncode == 0, result.stdout + result.stderr
     assert "700 programs (" in result.stdout, result.stdout
     assert "0 findings of 0 kinds" in result.stdout
+
+
+@pytest.mark.slow
+def test_algsimp_keeps_what_random_programs_compute(root: Path, tmp_path: Path) -> None:
+    result = sweep(root, tmp_path, "--only", "algsimp", "--seed", "30", "--count", "300")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "0 findings of 0 kinds" in result.stdout
+    assert result.stdout.count("all-reduce-folder") == 0, "only that pass is in the table"
 
 
 @pytest.mark.slow

@@ -80,11 +80,11 @@ class Step(NamedTuple):
         return f"{self.name}{{{said}}}" if said else self.name
 
 
-def chain(dice: random.Random) -> list[Step]:
-    """One to five passes, and what they want before them."""
+def chain(dice: random.Random, only: str | None = None) -> list[Step]:
+    """One to five passes, or `only` one, and what they want before them."""
     steps: list[Step] = []
-    for _ in range(dice.randint(1, LONGEST)):
-        name = dice.choice(_names())
+    for _ in range(1 if only else dice.randint(1, LONGEST)):
+        name = only or dice.choice(_names())
         if name in _BEFORE and dice.random() < 0.8:
             steps.append(_step(dice, dice.choice(_BEFORE[name]), plain=0.8))
         steps.append(_step(dice, name))

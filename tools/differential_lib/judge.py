@@ -14,6 +14,7 @@ from hloopt.ir import Module
 from hloopt.ir.devices.device_counts import device_counts
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.preserves import PRESERVES, Preserves
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
 from sweep_lib.findings import Problem, TooSlow
@@ -96,8 +97,9 @@ def _compare(
         seeds=_SEEDS, counts=device_counts(original), steps=_MOST_STEPS, memory=_MOST_MEMORY
     )
     reference = Reference(original, settings)
+    keeps = _kept(chain)
     try:
-        mismatch = reference.compare(result)
+        mismatch = reference.compare(result, keeps)
     except RunError as error:
         verdict.outcome = "cannot run"
         verdict.passes[f"cannot run: {_class_of(first_line(error))}"] += 1
@@ -108,18 +110,24 @@ def _compare(
         verdict.outcome = "undecided"
     else:
         verdict.outcome = "different"
-        name = _culprit(text, chain, reference) if named else "a pass"
+        name = _culprit(text, chain, reference, keeps) if named else "a pass"
         kind = f"{name}: computes something else ({_kind_of(mismatch)})"
         verdict.problem = Problem(kind, mismatch.reason)
 
 
-def _culprit(text: str, chain: Sequence[Step], reference: Reference) -> str:
+def _kept(chain: Sequence[Step]) -> Preserves:
+    """The part of results that all passes of a chain keep; up to rounding at most."""
+    declared = [create_pass(item.name, item.options).preserves for item in chain]
+    return max(("rounding", *declared), key=PRESERVES.index)
+
+
+def _culprit(text: str, chain: Sequence[Step], reference: Reference, keeps: Preserves) -> str:
     """The first pass after which the module computes something else."""
     module = parse_module(text)
     for item in chain:
         if not run_pass(item, module, Counter()):
             continue
-        mismatch = reference.compare(module)
+        mismatch = reference.compare(module, keeps)
         if mismatch is not None and mismatch.is_decided:
             return item.name
     return "what is read back"

@@ -197,3 +197,23 @@ def test_one_sweep_leaves_what_it_made() -> None:
     assert once.entry.root.opcode.value == "reshape"
     fully, _ = simplified(body)
     assert fully.entry.root.opcode.value == "parameter"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "total"),
+    [
+        ("replica_groups={{0},{1}}, channel_id=1", "9"),
+        ("replica_groups={{0,1}}, channel_id=1", "18"),
+        ("replica_groups={{0,1}}", "6"),
+        ("replica_groups={{0,1,2},{3,4,5}}, channel_id=1, use_global_device_ids=true", "9"),
+    ],
+)
+def test_sums_of_constants_count_the_devices_of_a_group(attributes: str, total: str) -> None:
+    text = program(
+        "k = s32[] constant(3) b = s32[4] broadcast(k), dimensions={} "
+        f"ROOT r = s32[4] all-reduce(b), {attributes}, to_apply=add_s32"
+    ).replace("HloModule m", "HloModule m, replica_count=2, num_partitions=3")
+    after = parse_module(text)
+    assert create_pass("algsimp").run(after, PassContext())
+    assert after.entry.root.operands[0].payload == total
+    assert Reference(parse_module(text), RunSettings()).compare(after, "bits") is None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from hloopt.analysis.side_effects import has_own_side_effect
-from hloopt.ir.attributes.values import parse_replica_groups
+from hloopt.ir.devices.collective_devices import group_sizes
+from hloopt.ir.devices.collective_mode import replica_groups
+from hloopt.ir.devices.grid import Grid
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import ELIDED
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
@@ -241,9 +243,11 @@ def all_reduce_of_broadcast(m: AlgsimpMatch) -> Result:
 
 
 def _group_size(collective: Instruction) -> int | None:
-    text = collective.attributes.get("replica_groups", "{}")
-    groups = parse_replica_groups(text).lists() if text.strip("{} ") else ()
-    sizes = {len(group) for group in groups}
+    """The number of devices of each group; None where groups are not stated or differ."""
+    if not replica_groups(collective).group_size:
+        return None
+    module = collective.parent.module
+    sizes = group_sizes(collective, Grid(module.replica_count, module.num_partitions))
     return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -11,6 +11,8 @@ from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_val
 from hloopt.passes.simplification.algsimp.options import AlgsimpOptions
 
 _DEEPEST = 32
+_EXPONENTS = {"f64": 1022, "f32": 126, "bf16": 126, "f16": 14}
+"""The largest and, negated, the smallest exponent of normal numbers; 6 for 8 bits at least."""
 _ELEMENTWISE = (
     ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.CLAMP, Opcode.MAP}
 ) - {Opcode.STOCHASTIC_CONVERT}
@@ -58,6 +60,25 @@ def power_of_two(instruction: Instruction) -> int | None:
         return size.bit_length() - 1 if size & (size - 1) == 0 else None
     mantissa, exponent = math.frexp(abs(found))
     return exponent - 1 if mantissa == 0.5 else None
+
+
+def out_of_range(opcode: str, c: Instruction, d: Instruction) -> str:
+    """The reason why the sum or product of two constants is no normal number; "" if it is one.
+
+    Then A·C1·C2 may be an ordinary number where A·(C1·C2) overflows or loses bits. Constants of
+    several values are not looked at.
+    """
+    a, b = splat_value(c), splat_value(d)
+    if not isinstance(a, float) or not isinstance(b, float):
+        return ""
+    result = a + b if opcode == "add" else a * b
+    exponent = _EXPONENTS.get(c.shape.type_name, 6)
+    is_normal = 2.0**-exponent <= abs(result) < 2.0 ** min(exponent + 1, 1023)
+    if is_normal or not (a and b and math.isfinite(a) and math.isfinite(b)):
+        return ""
+    return (
+        "" if opcode == "add" and not result else f"{a:g} and {b:g} give {result:g}: out of range"
+    )
 
 
 def is_constant(instruction: Instruction) -> bool:

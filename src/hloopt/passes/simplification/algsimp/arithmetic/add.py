@@ -11,6 +11,7 @@ from hloopt.passes.simplification.algsimp.terms import (
     is_constant,
     is_integer,
     is_scalar_constant,
+    out_of_range,
     power_of_two,
     shared_scalar,
 )
@@ -32,22 +33,26 @@ def add_constant_to_right(m: AlgsimpMatch) -> Result:
     return m.build.make("add", m.a, m.c, shape=m.root.shape)
 
 
-@rule(op("add", op("add", "a", _CONSTANT.named("c")), _CONSTANT.named("d")), floats="rounding")
+@rule(op("add", op("add", "a", _CONSTANT.named("c")), _CONSTANT.named("d")), floats="finite")
 def add_merge_constants(m: AlgsimpMatch) -> Result:
     """(A + C1) + C2 → A + (C1 + C2): the constants are added once, by constant folding."""
     if is_constant(m.a):
         return None
-    total = _combined(m, "add", m.c, m.d)
-    return None if total is None else m.build.make("add", m.a, total, shape=m.root.shape)
+    total = _total(m, m.c, m.d)
+    if not isinstance(total, Instruction):
+        return total
+    return m.build.make("add", m.a, total, shape=m.root.shape)
 
 
-@rule(op("add", op("subtract", _CONSTANT.named("c"), "a"), _CONSTANT.named("d")), floats="rounding")
+@rule(op("add", op("subtract", _CONSTANT.named("c"), "a"), _CONSTANT.named("d")), floats="finite")
 def add_merge_constants_of_subtract(m: AlgsimpMatch) -> Result:
     """(C1 - A) + C2 → (C1 + C2) - A."""
     if is_constant(m.a):
         return None
-    total = _combined(m, "add", m.c, m.d)
-    return None if total is None else m.build.make("subtract", total, m.a, shape=m.root.shape)
+    total = _total(m, m.c, m.d)
+    if not isinstance(total, Instruction):
+        return total
+    return m.build.make("subtract", total, m.a, shape=m.root.shape)
 
 
 @rule(op("add", "a", op("subtract", "b", "a"), any_order=True), floats="finite")
@@ -101,16 +106,18 @@ def factor_sum(m: AlgsimpMatch) -> Result:
     return None
 
 
-def _combined(m: AlgsimpMatch, opcode: str, c: Instruction, d: Instruction) -> Instruction | None:
-    """Two constants combined; broadcasts of scalar constants as a broadcast of the result."""
+def _total(m: AlgsimpMatch, c: Instruction, d: Instruction) -> Result:
+    """The sum of two constants; of broadcasts of scalar constants as a broadcast."""
+    if reason := out_of_range("add", c, d):
+        return Missed(reason)
     if c.opcode is Opcode.CONSTANT and d.opcode is Opcode.CONSTANT:
         if c.shape.dimensions != d.shape.dimensions:
             return None
-        return m.build.make(opcode, c, d, shape=c.shape)
+        return m.build.make("add", c, d, shape=c.shape)
     if not (is_scalar_constant(c) and is_scalar_constant(d)):
         return None
     scalars = [x.operands[0] if x.opcode is Opcode.BROADCAST else x for x in (c, d)]
-    return m.build.fill(m.build.make(opcode, *scalars), m.root.shape)
+    return m.build.fill(m.build.make("add", *scalars), m.root.shape)
 
 
 RULES = (

@@ -135,7 +135,7 @@ def divide_by_constant(m: AlgsimpMatch) -> Result:
 
 @rule(
     op("divide", "a", op("broadcast", "b").one_use().named("spread")),
-    floats="rounding",
+    floats="finite",
     option="enable_sink_broadcast",
 )
 def divide_by_broadcast(m: AlgsimpMatch) -> Result:
@@ -184,7 +184,7 @@ def divide_by_quotient(m: AlgsimpMatch) -> Result:
         op("convert", value("p").of_type("pred")).named("a"),
         op("broadcast", value("b").where(lambda i: i.shape.is_scalar)),
     ),
-    floats="rounding",
+    floats="finite",
 )
 def divide_pred(m: AlgsimpMatch) -> Result:
     """convert(pred) / broadcast(B) → broadcast(1/B)·convert(pred), B a float scalar."""

@@ -14,6 +14,7 @@ from hloopt.passes.simplification.algsimp.terms import (
     is_pred,
     is_scalar_constant,
     kind_of,
+    out_of_range,
 )
 
 _SCALAR = value("b").where(lambda instruction: instruction.shape.is_scalar)
@@ -61,12 +62,14 @@ def multiply_by_pred(m: AlgsimpMatch) -> Result:
         op("multiply", "a", constant().named("c"), any_order=True),
         op("multiply", "b", constant().named("d"), any_order=True),
     ),
-    floats="rounding",
+    floats="finite",
 )
 def multiply_gather_constants(m: AlgsimpMatch) -> Result:
     """(A·C1)·(B·C2) → (A·B)·(C1·C2)."""
     if is_constant(m.a) or is_constant(m.b):
         return None
+    if reason := out_of_range("multiply", m.c, m.d):
+        return Missed(reason)
     values = m.build.make("multiply", m.a, m.b, shape=m.root.shape)
     constants = m.build.make("multiply", m.c, m.d, shape=m.root.shape)
     return m.build.make("multiply", values, constants, shape=m.root.shape)
@@ -79,12 +82,14 @@ def multiply_gather_constants(m: AlgsimpMatch) -> Result:
         constant().named("d"),
         any_order=True,
     ),
-    floats="rounding",
+    floats="finite",
 )
 def multiply_merge_constants(m: AlgsimpMatch) -> Result:
     """(A·C1)·C2 → A·(C1·C2)."""
     if is_constant(m.a):
         return None
+    if reason := out_of_range("multiply", m.c, m.d):
+        return Missed(reason)
     return m.build.make("multiply", m.a, m.build.make("multiply", m.c, m.d), shape=m.root.shape)
 
 
@@ -96,7 +101,7 @@ def multiply_merge_constants(m: AlgsimpMatch) -> Result:
         op("broadcast", _SCALAR),
         any_order=True,
     ),
-    floats="rounding",
+    floats="finite",
 )  # fmt: skip
 def multiply_broadcasts(m: AlgsimpMatch) -> Result:
     """(A·C)·broadcast(B) → A·broadcast(B·C) for scalars: one multiplication is of scalars.
@@ -108,6 +113,8 @@ def multiply_broadcasts(m: AlgsimpMatch) -> Result:
         return None
     if m.a.opcode is Opcode.BROADCAST and m.a.operands[0].shape.is_scalar:
         return None
+    if reason := out_of_range("multiply", c, m.b):
+        return Missed(reason)
     pair = (c, m.b) if m.b.opcode is Opcode.CONSTANT else (m.b, c)
     product = m.build.make("multiply", *pair)
     return m.build.make("multiply", m.a, m.build.fill(product, m.root.shape), shape=m.root.shape)

@@ -17,6 +17,7 @@ from hloopt.passes.simplification.algsimp.shapes import has_zero, kept_by_ones
 
 _SLICE = op("dynamic-slice").where(lambda i: not i.parent.is_asynchronous)
 _UPDATE = op("dynamic-update-slice").where(lambda i: not i.parent.is_asynchronous)
+_OVERFLOWS = Missed("the sum of the offsets may overflow")
 _HOST_CHAIN = (Opcode.RESHAPE, Opcode.BITCAST, Opcode.COPY)
 
 
@@ -181,6 +182,8 @@ def dynamic_slice_of_dynamic_slice(m: AlgsimpMatch) -> Result:
     starts = _added(
         m, first, outer, x.shape.dimensions, inner.shape.dimensions, m.root.shape.dimensions
     )
+    if starts is None:
+        return _OVERFLOWS
     return m.build.dynamic_slice(x, starts, m.root.shape.dimensions, m.root.shape)
 
 
@@ -191,8 +194,8 @@ def _added(
     whole: Sequence[int],
     between: Sequence[int],
     taken: Sequence[int],
-) -> list[Instruction]:
-    """Offsets into a part of a part, as offsets into the whole."""
+) -> list[Instruction] | None:
+    """Offsets into a part of a part, as offsets into the whole; None where a sum overflows."""
     starts = []
     for a, b, size, middle, part in zip(first, second, whole, between, taken, strict=True):
         outer, inner = _clamped(m, a, size - middle), _clamped(m, b, middle - part)
@@ -200,9 +203,17 @@ def _added(
             starts.append(outer)
         elif scalar_of(outer) == 0:
             starts.append(inner)
+        elif _most(a, size - middle) + _most(b, middle - part) > _most(a, size):
+            return None
         else:
             starts.append(m.build.make("add", outer, inner))
     return starts
+
+
+def _most(offset: Instruction, bound: int) -> int:
+    """The largest value up to a bound that the type of an offset holds."""
+    kind = offset.shape.element_type
+    return bound if kind is None else min(bound, integer_range(kind)[1])
 
 
 def _clamped(m: AlgsimpMatch, offset: Instruction, most: int) -> Instruction:
@@ -214,10 +225,8 @@ def _clamped(m: AlgsimpMatch, offset: Instruction, most: int) -> Instruction:
         return m.build.scalar(min(max(value, 0), most), offset.shape)
     if most == 0:
         return m.build.scalar(0, offset.shape)
-    kind = offset.shape.element_type
-    if kind is not None:
-        most = min(most, integer_range(kind)[1])
-    low, high = m.build.scalar(0, offset.shape), m.build.scalar(most, offset.shape)
+    low = m.build.scalar(0, offset.shape)
+    high = m.build.scalar(_most(offset, most), offset.shape)
     return m.build.make("clamp", low, offset, high, shape=offset.shape)
 
 
@@ -283,6 +292,8 @@ def update_of_part(m: AlgsimpMatch) -> Result:
     starts = _added(
         m, outer, offsets, whole.shape.dimensions, inner.shape.dimensions, change.shape.dimensions
     )
+    if starts is None:
+        return _OVERFLOWS
     return m.build.make("dynamic-update-slice", whole, change, *starts, shape=m.root.shape)
 
 
