@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.clone import own_computations
 from hloopt.passes.rematerialization.items import Item
+from hloopt.passes.rematerialization.readers import Readers
 from hloopt.passes.rematerialization.search import BlockSearch, is_dead
 from hloopt.passes.rematerialization.state import State
 from hloopt.passes.rematerialization.tracker import MemoryTracker
@@ -34,6 +35,7 @@ class Recomputation:
         self._tracker = tracker
         self._search = search
         self._removes_originals = removes_originals
+        self._readers = Readers(tracker)
         self._moved: set[Item] = set()
         """Clones that replaced their originals altogether."""
 
@@ -54,6 +56,7 @@ class Recomputation:
         place = min(self._places(clone, helpers))
         clone_item = self._tracker.add(clone, place, before=True)
         clone_item.is_candidate = True
+        self._readers.add(clone_item)
         new = [clone_item]
         for helper in helpers:
             new.append(self._tracker.add(helper, new[-1]))
@@ -117,9 +120,8 @@ class Recomputation:
         for operand in dict.fromkeys(clone.operands):
             if self._removes_originals and self._state.sizes.whole(operand.shape) < size:
                 continue
-            for user in operand.users:
-                if user is not clone and not item(user).is_placed:
-                    yield item(user)
+            if following := self._readers.next(operand, but=clone):
+                yield following
         yield from map(item, clone.control_successors)
 
     # -- the original ---------------------------------------------------------------------------
@@ -147,6 +149,7 @@ class Recomputation:
             instruction = reader.instruction
             instruction.drop_control_dependencies()
             self._search.forget(reader)
+            self._readers.remove(reader)
             self._tracker.remove(reader)
             instruction.parent.remove(instruction)
 

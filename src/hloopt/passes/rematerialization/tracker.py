@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
 
@@ -11,6 +12,21 @@ from hloopt.ir import Computation, Instruction, Opcode, Shape
 from hloopt.passes.rematerialization.items import Buffer, Item, Sequence
 from hloopt.passes.rematerialization.sizes import Sizes
 from hloopt.passes.rematerialization.values import LOOKED_THROUGH, UnreadOperands, passed_on
+
+
+@dataclass(slots=True)
+class Edits:
+    """Items and buffers that edits of a schedule concerned, since somebody took note of them."""
+
+    added: dict[Item, None] = field(default_factory=dict)
+    removed: dict[Item, None] = field(default_factory=dict)
+    touched: dict[Buffer, None] = field(default_factory=dict)
+    """Buffers that are new, or have other users."""
+
+    def clear(self) -> None:
+        self.added.clear()
+        self.removed.clear()
+        self.touched.clear()
 
 
 class MemoryTracker:
@@ -36,6 +52,7 @@ class MemoryTracker:
         """The instruction that has begun and not ended."""
         self.changed: dict[Item, None] = {}
         """Items whose ways to save memory have to be looked at again."""
+        self.edits = Edits()
         self._sizes = sizes
         self._host_memory_space = host_memory_space
         self._unread = unread or UnreadOperands()
@@ -75,6 +92,33 @@ class MemoryTracker:
         item.is_finished = True
         for buffer in item.used:
             buffer.unfinished -= 1
+            self._refresh(buffer)
+        for buffer in item.defined:
+            self._refresh(buffer)
+        self.changed[item] = None
+
+    def back(self) -> Item | None:
+        """Take back the beginning of the current instruction; the one before it, which has not
+        ended any more."""
+        item = self.current
+        assert item is not None
+        item.is_placed = False
+        self.current = item.before
+        for buffer in item.defined:
+            self._refresh(buffer)
+        for buffer in item.used:
+            self.changed[buffer.definer] = None
+        for predecessor in item.instruction.control_predecessors:
+            self.changed[self.sequence.item(predecessor)] = None
+        if self.current is not None:
+            self._reopen(self.current)
+        return self.current
+
+    def _reopen(self, item: Item) -> None:
+        """Take back the end of the instruction that is current again."""
+        item.is_finished = False
+        for buffer in item.used:
+            buffer.unfinished += 1
             self._refresh(buffer)
         for buffer in item.defined:
             self._refresh(buffer)
@@ -123,6 +167,7 @@ class MemoryTracker:
             item = self.sequence.insert_after(instruction, place)
         current = self.current
         is_over = current is not None and item.position < current.position
+        self.edits.added[item] = None
         item.is_placed = item.is_finished = is_over
         return item
 
@@ -152,6 +197,8 @@ class MemoryTracker:
             if buffer.is_counted:
                 buffer.is_counted = False
                 self.memory -= buffer.size
+        self.edits.removed[item] = None
+        self.edits.touched.update(dict.fromkeys(item.defined))
         self.changed.pop(item, None)
         self.sequence.remove(item)
 
@@ -199,6 +246,7 @@ class MemoryTracker:
             is_nested=slot > 0 and element is None,
         )
         item.defined.append(buffer)
+        self.edits.touched[buffer] = None
         return buffer
 
     def _read(self, item: Item) -> None:
@@ -213,6 +261,7 @@ class MemoryTracker:
             if item not in buffer.users:
                 buffer.users[item] = None
                 buffer.unfinished += not item.is_finished
+                self.edits.touched[buffer] = None
                 self._refresh(buffer)
                 self.changed[buffer.definer] = None
         for buffer in indirect:
@@ -243,6 +292,7 @@ class MemoryTracker:
         del buffer.users[item]
         buffer.indirect_users.pop(item, None)
         buffer.unfinished -= not item.is_finished
+        self.edits.touched[buffer] = None
         self._refresh(buffer)
         self.changed[buffer.definer] = None
 

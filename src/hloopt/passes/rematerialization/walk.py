@@ -48,6 +48,26 @@ class Walk:
         self.search.restart()
         self._unexplained = []
 
+    def go_to(self, item: Item) -> None:
+        """Let an instruction be the current one. O(operands and slots on the way to it)."""
+        tracker = self.tracker
+        current = tracker.current
+        if current is None:
+            current = tracker.sequence.first
+            assert current is not None
+            tracker.begin(current)
+        while current is not item:
+            if current < item:
+                tracker.end()
+                self.search.pass_by(current)
+                current = current.after
+                assert current is not None
+                tracker.begin(current)
+            else:
+                current = tracker.back()
+                assert current is not None
+                self.search.forget(current)
+
     def memory(self, item: Item) -> int:
         """Bytes in use at the current instruction, with the peaks of what it calls."""
         return self.tracker.memory + self.state.callees_memory(item.instruction)

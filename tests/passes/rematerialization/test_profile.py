@@ -1,0 +1,85 @@
+"""Memory while a schedule is edited, beside that of a walk along the result, and time."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from tests.passes.rematerialization.programs import forward_and_backward
+
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.rematerialization.options import RematerializationOptions
+from hloopt.passes.rematerialization.profile import MemoryProfile
+from hloopt.passes.rematerialization.state import State
+from hloopt.passes.rematerialization.walk import Walk
+from hloopt.text import parse_module
+
+HOST = {
+    "host_offload": True,
+    "host_memory_space": 5,
+    "bandwidth_to_host_bytes_per_second": 1e3,
+    "bandwidth_from_host_bytes_per_second": 1e3,
+    "flops_per_second": 256,
+}
+
+
+def walk_of(size: int, seed: int, **options: object) -> Walk:
+    module = parse_module(forward_and_backward(size, seed))
+    settings = RematerializationOptions(memory_limit_bytes=0, **options)  # type: ignore[arg-type]  # checked by the dataclass
+    state = State(module, settings, PassContext("rematerialization"))
+    state.find_peaks(())
+    return Walk(state, module.entry, 0, cost_limit=1 << 30, at_peak=True)
+
+
+def memories(walk: Walk) -> dict[str, int]:
+    """The bytes at each instruction of the schedule as it is now, by a walk of its own."""
+    walk.finish()
+    tracker = walk.state.tracker(walk.computation)
+    found = {}
+    for item in tracker.sequence:
+        tracker.begin(item)
+        found[item.instruction.name] = tracker.memory
+        tracker.end()
+    return found
+
+
+@pytest.mark.parametrize("options", [{"recompute": True}, HOST, {"recompute": True, **HOST}])
+@pytest.mark.parametrize("seed", range(4))
+def test_memory_after_edits_and_moves_in_both_directions(
+    options: dict[str, object], seed: int
+) -> None:
+    walk, dice = walk_of(40, seed, **options), random.Random(seed)
+    profile = MemoryProfile(walk.tracker, walk.state.callees_memory)
+    edits = 0
+    for _ in range(40):
+        expected = memories(walk)
+        peak, place = profile.peak()
+        assert place is not None
+        assert peak == max(expected.values())
+        assert place.instruction.name == next(n for n, m in expected.items() if m == peak)
+        for item in (*dice.sample(list(walk.tracker.sequence)[5:], 3), place):
+            assert profile.memory(item) == expected[item.instruction.name]
+            walk.go_to(item)
+            assert walk.memory(item) == expected[item.instruction.name]
+        way, _ = walk.search.best(1, 1)
+        if way is not None and walk.apply(way, place):
+            edits += 1
+        profile.update()
+    assert edits > 5
+
+
+@pytest.mark.parametrize("algorithm", ["always", "peak-priority"])
+def test_time_of_each_instruction_does_not_grow_with_their_number(algorithm: str) -> None:
+    def seconds(size: int) -> float:
+        best = float("inf")
+        for _ in range(3):
+            module = parse_module(forward_and_backward(size))
+            options = {"memory_limit_bytes": size * 700, "recompute": True, "algorithm": algorithm}
+            begin = time.process_time()
+            assert create_pass("rematerialization", options).run(module, PassContext())
+            best = min(best, time.process_time() - begin)
+        return best
+
+    assert seconds(6000) / 4 <= 1.3 * seconds(1500)
