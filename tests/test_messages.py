@@ -19,6 +19,7 @@ ROOMS = {
     "passes/dots": ("passes/dots",),
     "passes/expanders": ("passes/expanders",),
     "passes/memory_space": ("memory_space", "golden/passes"),
+    "passes/overlap": ("passes/overlap",),
     "passes/precision": ("passes/precision",),
     "passes/reductions": ("passes/reductions",),
     "passes/rematerialization": ("passes/rematerialization",),

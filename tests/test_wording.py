@@ -33,6 +33,7 @@ ALWAYS_SEVERAL = {
     "{len(keepers)} devices of a group scatter",
     "there are {count} devices",
     "{latency:,.6g} cycles",
+    "{seconds * 1000.0:,.4g} ms",
     "the {len(shown):,} points that take most time",
     "{len(cells)} cells in {len(self._columns)} columns",  # an assertion
     "{totals[Difference.RENAMED]:,} names only",

@@ -153,6 +153,9 @@ def rules_page() -> str:
 _FAMILIES = {
     "call_graph": "Call graph",
     "simplification": "Simplification",
+    "dots": "Products",
+    "expanders": "Operations written out in others",
+    "reductions": "Reductions and scans",
     "control_flow": "Loops and conditionals",
     "collectives": "Collectives",
     "async_ops": "Asynchronous operations",
@@ -161,6 +164,7 @@ _FAMILIES = {
     "memory_space": "Memory space assignment",
     "rematerialization": "Rematerialization",
     "scheduling": "Scheduling",
+    "despecialization": "Undoing what a backend made special",
     "overlap": "Searches over several passes",
     "steps": "Runs of XLA's own compiler",
 }

@@ -12,10 +12,19 @@ _MANY_OPTIONS = 13
 """More need headings on the page of a pass."""
 
 
+_NOT_IN_XLA = {
+    *("all-reduce-to-reduce-scatter", "collective-uncombiner", "combine-collectives"),
+    *("overlap-search", "synchronize-collectives"),
+}
+"""Single moves of a search, and the search."""
+
+
 @pytest.mark.parametrize("name", PASSES)
 def test_a_shipped_pass_names_the_pass_of_xla(name: str) -> None:
     xla = find_pass(name).xla
-    assert xla is not None
+    assert (xla is None) == (name in _NOT_IN_XLA)
+    if xla is None:
+        return
     assert xla.class_name.rpartition("::")[2][0].isupper()
     assert xla.source.startswith("xla/")
     assert xla.source.endswith(".h")

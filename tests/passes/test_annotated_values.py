@@ -19,7 +19,11 @@ from hloopt.verifier import VerifierOptions, verify_module
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
 FOLDERS = sorted(f.name for f in GOLDEN.iterdir() if f.name in pass_names())
 CASES = [*zip(FOLDERS, FOLDERS, strict=True), ("async-collective-creator", "all-gather-combiner")]
-OPTIONS = {"async-collective-creator": ALL_COLLECTIVES}
+OPTIONS: dict[str, dict[str, object]] = {
+    "async-collective-creator": {**ALL_COLLECTIVES},
+    "overlap-search": {"target": "h100_sxm", "iterations": 2},
+    "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
+}
 
 
 def annotated(text: str) -> Module:

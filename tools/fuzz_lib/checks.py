@@ -16,7 +16,10 @@ from sweep_lib.limits import next_step
 from sweep_lib.prints import FORMS, FULL, Broken, check_print, first_line
 
 _LARGEST_EXPANDED = 20_000  # instructions
-_OPTIONS = {"rematerialization": {"memory_limit_bytes": 0, "recompute": True}}
+_OPTIONS: dict[str, dict[str, object]] = {
+    "overlap-search": {"target": "h100_sxm", "iterations": 2},
+    "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
+}
 """For passes that cannot run without options, or do nothing."""
 
 

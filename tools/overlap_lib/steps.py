@@ -27,7 +27,7 @@ _TIMEOUT = 1500.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step costs; loops count with their trips. Times in microseconds."""
+    """The cost of a step; loops count with their trips. Times in microseconds."""
 
     total: float
     """By XLA's report on the schedule."""

@@ -66,6 +66,11 @@ def test_an_order_is_searched_where_nothing_else_may_be_decided(layers: str) -> 
     early = scheduled(layers)
     context = decided(early, decisions=["order"])
     assert context.statistics["decisions tried"] == 0
+    told = [remark.reason for remark in context.remarks]
+    assert all(
+        reason.startswith(("no decisions", "a step", "search the order: ", "schedule as XLA:GPU: "))
+        for reason in told
+    )
     module = parse_module(layers)
     assert not create_pass("overlap-search", {**SEARCH, "decisions": ["order"]}).run(
         module, PassContext()
@@ -107,6 +112,7 @@ def test_gains_add_up_from_the_step_as_it_was_to_the_step_as_it_is(layers: str) 
     befores = [reason.rpartition(": ")[2].partition(" to ")[0] for reason in gains]
     afters = [reason.rpartition(" to ")[2].partition(",")[0] for reason in gains]
     assert befores[1:] == afters[:-1]
+    assert gains[0] == "pipeline %up, %down backward: 0.2033 ms to 0.2029 ms, +33,540 bytes"
     assert applied.startswith(f"a step takes {afters[-1]} instead of {befores[0]}, ")
 
 
@@ -132,7 +138,8 @@ def test_a_loop_of_unknown_trips_is_said_to_be_taken_once(layers: str) -> None:
 
 
 def test_errors(layers: str) -> None:
-    with pytest.raises(PipelineError, match="overlap-search needs a target, whose times"):
+    with pytest.raises(PipelineError, match="needs a target") as raised:
         create_pass("overlap-search", {}).run(parse_module(layers), PassContext())
+    assert str(raised.value) == "overlap-search needs a target, whose times it goes by"
     with pytest.raises(PipelineError, match="no target"):
         decided(layers, target="h1000")

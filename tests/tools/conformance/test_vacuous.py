@@ -123,7 +123,7 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
     ("fields", "reason"),
     [
         ({"pass": "windowed-einsum-handler"}, "hloopt has no pass 'windowed-einsum-handler'"),
-        ({"also_run": {"before": ["defuser"]}}, "hloopt has no pass 'defuser'"),
+        ({"also_run": {"before": ["dot-merger"]}}, "hloopt has no pass 'dot-merger'"),
         (
             {"expect": [{"dynamic_index_tuple_elements": 1}]},
             "hloopt has nothing that answers 'dynamic_index_tuple_elements'",

@@ -151,7 +151,7 @@ def _gains(given: Judged, best: Judged, judge: Judge) -> list[str]:
     pairs.append(("search the order", steps[-1], best))
     return [
         f"{what}: {_ms(before.seconds)} to {_ms(after.seconds)}, "
-        f"{after.allocated - before.allocated:+,} bytes"
+        f"{_difference(after.allocated - before.allocated)}"
         for what, before, after in pairs
         if (before.seconds, before.allocated) != (after.seconds, after.allocated)
     ]
@@ -161,8 +161,12 @@ def _outcome(given: Judged, best: Judged) -> str:
     return (
         f"a step takes {_ms(best.seconds)} instead of {_ms(given.seconds)}, "
         f"{_ms(best.exposed)} instead of {_ms(given.exposed)} of it waiting, and needs "
-        f"{best.allocated:,} bytes instead of {given.allocated:,}"
+        f"{counted(best.allocated, 'byte')} instead of {given.allocated:,}"
     )
+
+
+def _difference(size: int) -> str:
+    return f"{'-' if size < 0 else '+'}{counted(abs(size), 'byte')}"
 
 
 def _nothing_found(given: Judged, tried: int) -> str:

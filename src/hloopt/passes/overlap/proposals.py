@@ -43,7 +43,7 @@ def _sites(judged: Judged) -> list[Instruction]:
 
 
 def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
-    """What concerns all collectives of a kind."""
+    """Decisions about all collectives of a kind."""
     in_loops = [site for site in sites if _loop(site) is not None]
     for opcodes, direction in ((_GATHERING, "backward"), (_REDUCING, "forward")):
         names = tuple(site.name for site in in_loops if site.opcode in opcodes)

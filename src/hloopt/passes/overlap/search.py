@@ -31,7 +31,7 @@ Key = tuple[tuple[str, tuple[tuple[str, object], ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What makes one program better than another.
+    """The measure by which one program is better than another.
 
     Its step is as long as three models of time say in the geometric mean, and none of them may say
     that it is longer than in the program as it was given: what only one of them likes is doubtful.
