@@ -96,6 +96,17 @@ MAY_REFUSE = (
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
 """Passes that refuse scans that are not associative."""
 CHANGES_FEW = [
+    *(
+        (name, options)
+        for name in (
+            *("all-gather-dynamic-slice-simplifier", "batchnorm-expander", "slice-sinker"),
+            "dynamic-index-splitter",
+            *("convert-memory-placement-to-internal-annotations", "convolution-group-converter"),
+            *("optimize-input-output-buffer-alias", "reduce-window-to-reduce-and-broadcast"),
+            *("reduce-window-rewriter", "topk-decomposer"),
+        )
+        for options in OPTIONS[name]
+    ),
     ("broadcast-canonicalizer", {}),
     ("dot-dimension-sorter", {}),
     ("dot-normalizer", {}),
@@ -127,7 +138,7 @@ CHANGES_FEW = [
 """What does something to few modules."""
 CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
 """Passes that only refuse modules."""
-NOT_IN_THE_CORPUS = ("composite-rewriter",)
+NOT_IN_THE_CORPUS = ("assume-gather-indices-in-bound-rewrite-to-copy", "composite-rewriter")
 """Passes for what no module of XLA's unit tests has as it stands."""
 SLOW = {"overlap-search": 5}
 """Passes that take seconds, and of how many modules of the corpus one is enough."""

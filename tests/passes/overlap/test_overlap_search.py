@@ -67,10 +67,8 @@ def test_an_order_is_searched_where_nothing_else_may_be_decided(layers: str) -> 
     context = decided(early, decisions=["order"])
     assert context.statistics["decisions tried"] == 0
     told = [remark.reason for remark in context.remarks]
-    assert all(
-        reason.startswith(("no decisions", "a step", "search the order: ", "schedule as XLA:GPU: "))
-        for reason in told
-    )
+    beginnings = ("no decisions", "a step", "search the order: ", "schedule as XLA:GPU: ")
+    assert all(reason.startswith(beginnings) for reason in told)
     module = parse_module(layers)
     assert not create_pass("overlap-search", {**SEARCH, "decisions": ["order"]}).run(
         module, PassContext()

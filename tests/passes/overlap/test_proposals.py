@@ -12,20 +12,22 @@ from hloopt.passes.overlap.options import FAMILIES, Family, OverlapOptions
 from hloopt.passes.overlap.proposals import proposals
 from hloopt.text import parse_module
 
-COMBINED = """
+A = "f32[512,512]{1,0}"
+GROUPS = "replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add"
+COMBINED = f"""
 HloModule m, num_partitions=2
 
-add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
 
-ENTRY main {
-  x = f32[1024,1024]{1,0} parameter(0)
-  y = f32[1024,1024]{1,0} parameter(1)
-  both = (f32[1024,1024]{1,0}, f32[1024,1024]{1,0}) all-reduce(x, y), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add
-  first = f32[1024,1024]{1,0} get-tuple-element(both), index=0
-  second = f32[1024,1024]{1,0} get-tuple-element(both), index=1
-  product = f32[1024,1024]{1,0} dot(first, second), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT sum = f32[1024,1024]{1,0} all-reduce(product), channel_id=2, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=add
-}
+ENTRY main {{
+  x = {A} parameter(0)
+  y = {A} parameter(1)
+  both = ({A}, {A}) all-reduce(x, y), channel_id=1, {GROUPS}
+  first = {A} get-tuple-element(both), index=0
+  second = {A} get-tuple-element(both), index=1
+  product = {A} dot(first, second), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT sum = {A} all-reduce(product), channel_id=2, {GROUPS}
+}}
 """
 
 

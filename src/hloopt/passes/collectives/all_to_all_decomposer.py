@@ -79,6 +79,8 @@ class AllToAllDecomposer(ModulePass):
 
 def _why_not(exchange: Instruction, sizes: set[int]) -> str | None:
     """The reason why an all-to-all must stay as it is, or None."""
+    if exchange.parent.is_asynchronous:
+        return "it is wrapped by an async-start"
     if constrains_layout(exchange):
         return "its layout is constrained"
     if exchange.shape.is_dynamic or exchange.operands[0].shape.is_dynamic:

@@ -15,6 +15,8 @@ from hloopt.passes.rewriting.rules import EDITED, Match, Missed, Result, RulePas
 def convert_operands(match: Match) -> Result:
     """op(a, b) -> op(convert(a), convert(b)), where the result has the higher precision."""
     root = match.root
+    if not all(operand.shape.is_array for operand in root.operands):
+        return None  # sparse, with metadata beside the values
     wanted, types = root.shape.type_name, [o.shape.type_name for o in (match.a, match.b)]
     inferred = inferred_type(root)
     if types == [wanted, wanted] and inferred == wanted:

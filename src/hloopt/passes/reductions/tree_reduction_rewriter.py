@@ -19,6 +19,8 @@ from hloopt.passes.rewriting.rules.build import format_window
 def reduce_windows_first(match: Match) -> Result:
     """reduce(x) -> reduce(reduce-window(x)), with windows of limited size."""
     root, x, init, most = match.root, match.x, match.init, match.options.reduce_window_size
+    if not root.shape.is_array:
+        return None
     reduced = dimensions_of(root)
     sizes = x.shape.dimensions
     if all(sizes[d] <= most for d in reduced):

@@ -84,7 +84,8 @@ class ConvolutionGroupConverter(ModulePass):
     def _converter(self, convolution: Instruction) -> _Conversion | None:
         """The conversion of a convolution; None where it has no groups to convert."""
         options = self.options
-        if not _holds(options.should_expand, convolution):
+        is_sparse = any(operand.shape.is_tuple for operand in convolution.operands)
+        if is_sparse or not _holds(options.should_expand, convolution):
             return None
         labels = labels_of(convolution)
         source, kernel = (operand.shape.dimensions for operand in convolution.operands)

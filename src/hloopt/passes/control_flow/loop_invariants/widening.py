@@ -66,7 +66,22 @@ class WideLoop:
         elements += [self._through(number) for number in range(len(self._added))]
         wide = make_tuple(body, elements)
         inherit(root, wide)
+        self._annotate(wide, root, ())
         body.set_root(wide)
+
+    def _annotate(self, wide: Instruction, old: Instruction, origins: Sequence[str]) -> None:
+        """Let the wide state say of its elements what the old one did, and `origins` of the added
+        ones; without these it has none."""
+        notes = notes_of(old)
+        if not origins:
+            notes.pop("origin", None)
+        added = {
+            "origin": [*origins],
+            "sharding": [v.attributes.get("sharding", "{replicated}") for v in self._added],
+        }
+        for name, leaves in notes.items():
+            notes[name] = [*leaves, *added[name]]
+        annotate(wide, notes, lambda leaves, _: leaves)
 
     def _through(self, number: int) -> Instruction:
         made = read_element(self._state, self._count + number)
@@ -82,10 +97,7 @@ class WideLoop:
         wide = parent.add_clone(loop, [init])
         wide.set_called(called)
         wide.shape = self._shape
-        blank = [""] * len(self._added)
-        annotate(wide, notes_of(loop), lambda old, empty: [*old, *(origins or blank)])
-        if not origins and "origin" in wide.attributes:
-            wide.set_attribute("origin", None)
+        self._annotate(wide, loop, origins)
         prefix = _Prefix(wide, self._count)
         for read, copy in _copied_reads(loop, prefix).items():
             replace_instruction(read, copy)
