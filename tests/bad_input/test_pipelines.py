@@ -108,7 +108,7 @@ def test_a_pipeline_that_contains_itself_is_refused(refuse: Refuse, tmp_path: Pa
         (f"fixpoint(dce){{max_iterations={'9' * 5000}}}", 15, "from 1 on", ""),
         ("fixpoint(dce){limit=1}", 15, "no option 'limit'", "max_iterations"),
         ('call-inliner{single_call_site="a}', 31, "expected a value", ""),
-        ("call-inliner{single_call_site=[[a]]}", 32, "expected a value", ""),
+        ("call-inliner{single_call_site=[[a]]}", 14, 'not [["a"]]', ""),
         ("call-inliner{single_call_site=[a,b]}", 14, 'not ["a", "b"]', ""),
         ("call-inliner{single_call_site=maybe}", 14, 'not "maybe"', ""),
         ("pipeline(simplif)", 10, "no pipeline 'simplif'", "did you mean 'simplify'?"),

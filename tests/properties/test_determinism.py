@@ -15,13 +15,18 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import PASSES, create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 
+needed = {
+    "overlap-search": {"target": "h100_sxm", "iterations": 2},
+    "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
+}
 for text in json.load(sys.stdin):
     module = parse_module(text)
     for name in PASSES:
         context = PassContext(name)
         if "cop" in name:  # copy insertion refuses shared callees
             create_pass("flatten-call-graph").run(module, PassContext())
-        print(create_pass(name).run(module, context), context.remarks, context.statistics)
+        changed = create_pass(name, needed.get(name)).run(module, context)
+        print(changed, context.remarks, context.statistics)
         print(print_module(module), print_module(module, PrintOptions.default()))
 """
 

@@ -58,6 +58,9 @@ _WANTED = {
 }
 """Beginnings of options without which a pass has little to do: set three times in four."""
 
+_NEEDED = {"rematerialization": ("memory_limit_bytes", (0, 64, 1000))}
+"""An option without which a pass does not run, and values of it."""
+
 _OPCODES = (
     *(opcode for opcode in sorted(COLLECTIVES) if not opcode.endswith(("-start", "-done"))),
     *(Opcode.ADD, Opcode.NEGATE, Opcode.MULTIPLY, Opcode.DYNAMIC_SLICE, Opcode.COPY, Opcode.DOT),
@@ -102,7 +105,11 @@ def _step(dice: random.Random, name: str, plain: float = 0.35) -> Step:
     """A pass with random options; with a share of `plain`, only those it needs."""
     share = 0.0 if dice.random() < plain else dice.choice((0.05, 0.1, 0.3, 0.6))
     wanted = _WANTED.get(name, ())
-    options = {}
+    needed: dict[str, object] = {}
+    if name in _NEEDED:
+        option, values = _NEEDED[name]
+        needed[option] = dice.choice(values)
+    options: dict[str, object] = {}
     for info in option_infos(find_pass(name)):
         if (name, info.name) in LEFT_OUT or info.is_api_only:
             continue
@@ -111,10 +118,11 @@ def _step(dice: random.Random, name: str, plain: float = 0.35) -> Step:
         value = _value(dice, info)
         if value is not None:
             options[info.name] = value
+    options |= needed
     try:
         create_pass(name, options)
     except HloError:  # options that do not go together
-        return Step(name, {})
+        return Step(name, needed)
     return Step(name, options)
 
 

@@ -215,6 +215,9 @@ PASSES = {
 }
 """Our passes: name → module, relative to `hloopt.passes`, and class."""
 
+NEED_OPTIONS = frozenset(("overlap-search", "rematerialization"))
+"""Passes that do not run without an option: a target, a limit."""
+
 COMPILER_PASSES = {
     "xla": "hloopt.compilers.steps:XlaPasses",
     "xla-stage": "hloopt.compilers.steps:XlaStage",

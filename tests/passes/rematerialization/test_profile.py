@@ -82,4 +82,6 @@ def test_time_of_each_instruction_does_not_grow_with_their_number(algorithm: str
             best = min(best, time.process_time() - begin)
         return best
 
-    assert seconds(6000) / 4 <= 1.3 * seconds(1500)
+    # Caches and a busy neighbour make larger modules up to 2.3 times as slow for their size; a walk
+    # of the whole schedule for each peak would make them four times as slow.
+    assert seconds(6000) / 4 <= 3 * seconds(1500)

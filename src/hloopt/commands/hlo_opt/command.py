@@ -69,9 +69,10 @@ def command(ctx: click.Context, /, **options: Any) -> int:
         click.echo(",".join(_STAGES if platform is None else _stages_of_backends()))
         return 0
     if options["list_passes"]:
-        from hloopt.pass_framework.registry import COMPILER_PASSES, pass_names
+        from hloopt.pass_framework.registry import COMPILER_PASSES, NEED_OPTIONS, pass_names
 
-        click.echo(",".join(name for name in pass_names() if name not in COMPILER_PASSES))
+        alone = (n for n in pass_names() if n not in COMPILER_PASSES and n not in NEED_OPTIONS)
+        click.echo(",".join(alone))
         return 0
     flags = all_flags(ctx.obj, options["debug_options_file"], are_known=platform is None)
     text = _run(options, flags, platform)
