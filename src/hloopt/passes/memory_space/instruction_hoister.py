@@ -62,13 +62,16 @@ class InstructionHoister(ModulePass):
                 if moved and context.apply(moved[0], f"{kind} moved to the front"):
                     _hoist(computation, moved)
                     context.count(f"{kind}s moved", len(moved))
-            for kind in self._kinds(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST):
-                order = _behind_operands(computation, kind)
-                if order != list(computation.instructions) and context.apply(
-                    next(i for i in order if i.opcode is kind),
-                    f"each {kind} moved behind what it reads",
-                ):
-                    computation.reorder(order)
+            before_reads = order = list(computation.instructions)
+            kinds = self._kinds(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
+            for kind in kinds:
+                order = _behind_operands(order, kind)
+            # Those of a second kind may go back to where the first moved them away from.
+            if order != before_reads and context.apply(
+                next(i for i in order if i.opcode in kinds),
+                f"each {' and '.join(kinds)} moved behind what it reads",
+            ):
+                computation.reorder(order)
         return module.version != before
 
     def _kinds(self, *kinds: Opcode) -> list[Opcode]:
@@ -105,16 +108,16 @@ def _hoist(computation: Computation, moved: list[Instruction]) -> None:
     computation.reorder([*moved, *computation.instructions])
 
 
-def _behind_operands(computation: Computation, kind: Opcode) -> list[Instruction]:
-    """The schedule with each instruction of a kind right behind its operand, chains together."""
+def _behind_operands(schedule: list[Instruction], kind: Opcode) -> list[Instruction]:
+    """A schedule with each instruction of a kind right behind its operand, chains together."""
     readers: dict[Instruction, list[Instruction]] = {}
     moved: set[Instruction] = set()
-    for instruction in computation.instructions:
+    for instruction in schedule:
         if instruction.opcode is kind and not instruction.has_control_dependencies:
             moved.add(instruction)
             readers.setdefault(instruction.operands[0], []).append(instruction)
     order: list[Instruction] = []
-    for instruction in computation.instructions:
+    for instruction in schedule:
         stack = [] if instruction in moved else [instruction]
         while stack:
             placed = stack.pop()
