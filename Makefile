@@ -9,7 +9,8 @@ export HLOOPT_SHARED ?= ../shared
 RUN_COMMAND ?= hloopt opt testdata/transformer_scan_8dev.after_spmd_partitioning.hlo \
 	-p overlap -o build/transformer.overlap.hlo
 # Expectation tables of the passes and rules that exist.
-TABLES ?= bfloat16_conversion_folding bfloat16_propagation block_scaling_rewriter call_graph \
+TABLES ?= algebraic_simplifier bfloat16_conversion_folding bfloat16_propagation \
+	block_scaling_rewriter call_graph everyday_passes rematerialization \
 	call_inliner call_parameter_cleanup call_splitter collective_pipeliner \
 	conditional_code_motion copy_insertion float_normalization \
 	flatten_call_graph fusion_operand_permutation hlo_computation_deduplicator hlo_cse hlo_dce \
