@@ -41,9 +41,9 @@ class Judged:
     """Scheduled, collectives asynchronous."""
     seconds: float
     smooth_seconds: float
-    """The same where tables are smoothed: times never fall where sizes grow."""
+    """The time of a step where tables are smoothed: times never fall where sizes grow."""
     scheduler_seconds: float
-    """The same by the times that XLA's scheduler goes by, constants among them."""
+    """The time of a step by what XLA's scheduler goes by, constants among them."""
     exposed: float
     """Seconds of waiting."""
     allocated: int

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from hloopt.analysis.calls import callees_first
+from hloopt.diagnostics import counted
 from hloopt.ir.attributes.annotations import origin, origin_leaves
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, repair_schedule
 from hloopt.ir.tuples import element
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.control_flow.loop_invariants.widening import WideLoop
 from hloopt.passes.rewriting.replace import inherit
 
@@ -26,6 +31,25 @@ def invariant_elements(loop: Instruction) -> list[Instruction]:
         and value.operands[0] is state
         and value.tuple_index == index
     ]
+
+
+def hoist_all(
+    module: Module, context: PassContext, choose: Callable[[Instruction], Sequence[Instruction]]
+) -> bool:
+    """Hoist what `choose` names of each loop, inner loops first; whether anything was."""
+    changed: list[Computation] = []
+    for computation in callees_first(module):
+        for loop in [i for i in computation.instructions if i.opcode is Opcode.WHILE]:
+            chosen = choose(loop)
+            if not chosen:
+                continue
+            if not context.apply(loop, f"{counted(len(chosen), 'instruction')} hoisted"):
+                break
+            context.count("instructions hoisted", len(chosen))
+            hoist(loop, chosen)
+            changed.append(computation)
+    repair_schedule(changed)
+    return bool(changed)
 
 
 def hoist(loop: Instruction, chosen: Sequence[Instruction]) -> Instruction:

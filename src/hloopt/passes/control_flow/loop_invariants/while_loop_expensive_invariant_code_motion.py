@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hloopt.analysis.calls import callees_first
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.diagnostics import counted
-from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import post_order, repair_schedule
+from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import (
     ModulePass,
@@ -22,7 +19,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.control_flow.loop_invariants.hoisting import hoist, invariant_elements
+from hloopt.passes.control_flow.loop_invariants.hoisting import hoist_all, invariant_elements
 from hloopt.passes.control_flow.loop_invariants.skipped_loops import why_not_hoisted
 from hloopt.passes.control_flow.loop_invariants.widening import total_bytes
 
@@ -59,27 +56,14 @@ class WhileLoopExpensiveInvariantCodeMotion(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         effects = SideEffects(module)
-        changed: list[Computation] = []
-        for computation in callees_first(module):
-            loops = [i for i in computation.instructions if i.opcode is Opcode.WHILE]
-            for loop in loops:
-                if reason := why_not_hoisted(loop):
-                    context.missed(loop, reason)
-                    continue
-                chosen = self._chosen(loop, effects, context)
-                if not chosen:
-                    continue
-                if not context.apply(loop, f"{counted(len(chosen), 'instruction')} hoisted"):
-                    break
-                context.count("instructions hoisted", len(chosen))
-                hoist(loop, chosen)
-                changed.append(computation)
-        repair_schedule(changed)
-        return bool(changed)
+        return hoist_all(module, context, lambda loop: self._chosen(loop, effects, context))
 
     def _chosen(
         self, loop: Instruction, effects: SideEffects, context: PassContext
     ) -> list[Instruction]:
+        if reason := why_not_hoisted(loop):
+            context.missed(loop, reason)
+            return []
         size = self.options.shape_size_function or total_bytes
         taken = {element: size(element.shape) for element in invariant_elements(loop)}
         """The bytes of the state that each invariant instruction is computed of."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hloopt.analysis.calls import callees_first
 from hloopt.analysis.side_effects import SideEffects
-from hloopt.diagnostics import counted
-from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import post_order, repair_schedule
+from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import (
     ModulePass,
@@ -23,7 +20,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.control_flow.loop_invariants.hoisting import hoist, invariant_elements
+from hloopt.passes.control_flow.loop_invariants.hoisting import hoist_all, invariant_elements
 from hloopt.passes.control_flow.loop_invariants.skipped_loops import TRANSFERS, why_not_hoisted
 from hloopt.passes.control_flow.loop_invariants.widening import total_bytes
 from hloopt.passes.simplification.dce import DeadCodeElimination
@@ -72,21 +69,8 @@ class WhileLoopInvariantCodeMotion(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> bool:
         effects = SideEffects(module)
-        changed: list[Computation] = []
-        for computation in callees_first(module):
-            loops = [i for i in computation.instructions if i.opcode is Opcode.WHILE]
-            for loop in loops:
-                chosen = self._chosen(loop, effects, context)
-                if not chosen:
-                    continue
-                if not context.apply(loop, f"{counted(len(chosen), 'instruction')} hoisted"):
-                    break
-                context.count("instructions hoisted", len(chosen))
-                hoist(loop, chosen)
-                changed.append(computation)
-        if not changed:
+        if not hoist_all(module, context, lambda loop: self._chosen(loop, effects, context)):
             return False
-        repair_schedule(changed)
         for cleaner in (TupleSimplifier(), DeadCodeElimination()):
             cleaner.run(module, context.as_part())
         return True

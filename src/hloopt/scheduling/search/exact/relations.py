@@ -42,7 +42,7 @@ class Relations:
         return bool(self.before[other] >> node & 1)
 
     def last_of(self, nodes: Sequence[int]) -> list[int]:
-        """Those that precede none of the others. O(nodes²)."""
+        """The nodes that precede none of the others. O(nodes²)."""
         return [n for n in nodes if not any(self.precedes(n, other) for other in nodes)]
 
     def completed(self, placed: Sequence[int]) -> list[int]:

@@ -56,7 +56,7 @@ def is_neutral(computation: Computation, init: Instruction) -> bool:
 
 
 def are_neutral(computation: Computation, inits: Sequence[Instruction]) -> bool:
-    """The same for reducers of several values, each with an operation of its own."""
+    """Whether a reducer of one or more values, each with an operation of its own, ignores them."""
     if len(inits) == 1:
         return is_neutral(computation, inits[0])
     parameters, root = computation.parameters, computation.root
