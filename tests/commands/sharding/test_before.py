@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.commands.sharding.test_explain import STAGES
-from tests.reports.html.pages import Page
+from tests.reports.html.pages import Page, column_texts
 from tests.sharding.sharding_pairs import paths_of
 
 from hloopt.cli import main
@@ -94,6 +94,21 @@ def test_an_operation_that_has_no_origin_says_null(
     (operation,) = data(capsys, "schedule", str(other), "--before", dumps)["operations"]
     assert operation["origin"] is None
     assert "made by" not in run(capsys, "schedule", str(other), "--before", dumps)
+
+
+def test_the_page_of_a_schedule_has_a_column_of_it(
+    tmp_path: Path, late: str, dumps: str, capsys: Capture
+) -> None:
+    path = tmp_path / "page.html"
+    run(capsys, "schedule", late, "--before", dumps, "--html", str(path))
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "made by" in page.text_of("th")
+    made = column_texts(page.data["operations"]["madeBy"])
+    assert made == [MADE_BY.removeprefix("made by ")]
+    run(capsys, "schedule", late, "--html", str(path))
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "made by" not in page.text_of("th")
+    assert "madeBy" not in page.data["operations"]
 
 
 @pytest.mark.parametrize("form", ["text", "github", "json", "junit", "markdown"])

@@ -39,7 +39,8 @@ _NUMBERS = re.compile(r"[.\d]+")
 def schedule_page(findings: ScheduleFindings, timeline: Timeline) -> str:
     """A whole HTML document. Linear in the timeline."""
     title = f"Schedule of {findings.module.name}"
-    body = facts_list(_facts(findings)) + _BODY + notes_list(findings.notes)
+    table = _table(has_origins=findings.origins is not None)
+    body = facts_list(_facts(findings)) + _BODY + table + notes_list(findings.notes)
     data = packed(findings, timeline)
     notices = findings.prepared.notices
     return html_page(title, ("canvas", "schedule"), body, data, notices=notices)
@@ -231,6 +232,7 @@ def _operation(
         else f"{operation.kind.value}, {operation.stream.name}",
         "opName": op_name_of(operation.start),
         "source": findings.lines.of(operation.start).label,
+        **_made_by(findings, operation),
         "runs": run.runs,
         "bytes": operation.size,
         "group": group_size(operation, findings.devices),
@@ -243,6 +245,14 @@ def _operation(
             [instruction.name, _rounded(time)] for instruction, time in run.work_under(operation, 5)
         ],
     }
+
+
+def _made_by(findings: ScheduleFindings, operation: Operation) -> dict[str, str]:
+    """`madeBy` where origins of collectives were asked for: empty for what has none."""
+    if findings.origins is None:
+        return {}
+    origin = findings.origins.get(operation.start.name)
+    return {"madeBy": "" if origin is None else origin.text()}
 
 
 def _span(operation: Operation, offset: float) -> list[float]:
@@ -267,23 +277,28 @@ def _steps(times: Iterable[float]) -> list[float]:
     return result
 
 
-_TABLE = data_table(
-    "operations",
-    (
-        Column("exposed in all", "number"),
-        Column("exposed", "number"),
-        Column("hidden", "number"),
-        Column("latency", "number"),
-        Column("runs", "number"),
-        Column("bytes", "number"),
-        Column("devices", "number"),
-        Column("kind"),
-        Column("start", "name"),
-        Column("computation", "name"),
-        Column("why not more is hidden", "text"),
-    ),
-)
-_BODY = f"""<div class="bar">
+def _table(*, has_origins: bool) -> str:
+    """The table of operations, with a column for what made collectives where that is known."""
+    return data_table(
+        "operations",
+        (
+            Column("exposed in all", "number"),
+            Column("exposed", "number"),
+            Column("hidden", "number"),
+            Column("latency", "number"),
+            Column("runs", "number"),
+            Column("bytes", "number"),
+            Column("devices", "number"),
+            Column("kind"),
+            Column("start", "name"),
+            Column("computation", "name"),
+            *((Column("made by", "text"),) if has_origins else ()),
+            Column("why not more is hidden", "text"),
+        ),
+    )
+
+
+_BODY = """<div class="bar">
 <input id="filter" type="search" placeholder="filter: name, op_name, opcode, source"
   aria-label="filter">
 <label>work by <select id="by"></select></label>
@@ -301,4 +316,4 @@ together: the share of the height is the share of the time.</p>
 <h2 id="selected"></h2>
 <p id="why"></p>
 <h2 id="operations">Operations, most exposed in all runs first; other times of one run</h2>
-{_TABLE}"""
+"""

@@ -324,7 +324,7 @@ draw = () => { drawLanes(); drawMemory(); };
 
 // -- what is selected --------------------------------------------------------------------------
 
-const explanation = operation => [operation.why,
+const explanation = operation => [operation.madeBy && `made by ${operation.madeBy}`, operation.why,
   operation.under.length ? "under it: " + operation.under.map(([name, t]) => `%${name} ${time(t)}`).join(", ")
     : "nothing runs under it"];
 const figures = operation =>
@@ -359,14 +359,15 @@ function list(wanted) {
   $("rows").closest(".scroll").hidden = !operations.length;
   if (!operations.length) $("operations").textContent = "No operation runs beside the main stream";
   operations.forEach((operation, number) => {
-    const words = `${operation.start} ${operation.opName} ${operation.kind} ${operation.source}`.toLowerCase();
+    const { start, opName, kind, source, madeBy = "" } = operation;
+    const words = `${start} ${opName} ${kind} ${source} ${madeBy}`.toLowerCase();
     if (chosen.length < ROWS && words.includes(wanted)) chosen.push(number);
   });
   fillRows($("rows"), chosen.map(number => {
     const o = operations[number];
     return [time(o.exposed * o.runs), time(o.exposed), time(o.hidden), time(o.latency),
       o.runs.toLocaleString("en"), bytes(o.bytes), o.group ?? "", o.kind, "%" + o.start,
-      "%" + o.computation, o.why];
+      "%" + o.computation, ...("madeBy" in o ? [o.madeBy] : []), o.why];
   }), row => {
     show(chosen[row]);
     announce(operations[chosen[row]].start, operations[chosen[row]].computation);
