@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from tests.sharding.sharding_pairs import pair
 
 from hloopt.ir.module import Module
 from hloopt.sharding.explain import Confidence, explain
-from hloopt.sharding.tags import origins_by_tag, tagged
+from hloopt.sharding.tags import (
+    agreed_origins,
+    has_same_collectives,
+    origins_by_tag,
+    tagged,
+)
 from hloopt.text import parse_module
 
 
@@ -59,8 +65,46 @@ def test_collectives_without_a_tag_are_not_told() -> None:
     assert origins_by_tag(told(after, "jit(f)/pad"), after, tags) == {}
 
 
-def test_nothing_is_told_where_the_partitioner_made_others() -> None:
-    before, after = pair("chained")
+def agreed(name: str, origin: str, shape: str = "", *, times: int = 1) -> dict[str, str]:
+    """Origins of which texts and tags say the same, where a partitioner made the collectives of a
+    pair with another shape or several times, and tells one origin of all."""
+    before, after = pair(name)
     _, tags = tagged(before)
+    tag = next(tag for tag, own in tags.items() if own.name == origin)
+    calls = re.compile(r"^ *(%(?:all-gather|collective-permute)[\w.]*) = (\S+)(.*)$", re.M)
+
+    def again(match: re.Match[str]) -> str:
+        name, own, rest = match.groups()
+        copies = [f"  %again.{number} = {shape or own}{rest}" for number in range(times - 1)]
+        return "\n".join([f"  {name} = {shape or own}{rest}", *copies])
+
+    made = parse_module(calls.sub(again, str(told(after, tag))))
+    known = agreed_origins(made, explain(before, after), tags)
+    return {collective.name: own.name for collective, own in known.items()}
+
+
+@pytest.mark.parametrize("shape", ["", "f32[1,16,16]", "f32[16,1,16]{2,1,0}"])
+def test_collectives_in_other_forms_are_told_where_the_texts_say_the_same(shape: str) -> None:
+    assert agreed("gathered", "d", shape) == {"all-gather": "d"}
+
+
+@pytest.mark.parametrize("shape", ["f32[16,64]", "bf16[16,16]"])
+def test_collectives_of_other_sizes_or_types_are_not_told(shape: str) -> None:
+    assert agreed("gathered", "d", shape) == {}
+
+
+def test_an_origin_that_the_texts_do_not_tell_is_not_agreed_on() -> None:
+    assert agreed("gathered", "x") == {}
+    assert agreed("chained", "padded") == {}
+
+
+def test_an_origin_that_tags_name_more_often_is_not_agreed_on() -> None:
+    assert set(agreed("chained", "cut").values()) == {"cut"}
+    assert agreed("gathered", "d", times=2) == {}
+
+
+def test_collectives_are_the_same_by_kind_shape_and_order() -> None:
+    _, after = pair("chained")
     _, other = pair("gathered")
-    assert origins_by_tag(other, after, tags) == {}
+    assert has_same_collectives(after, after)
+    assert not has_same_collectives(other, after)

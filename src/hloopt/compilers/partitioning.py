@@ -10,10 +10,33 @@ from hloopt.compilers.failures import CompilerFailure, CompilerTooSlow
 from hloopt.compilers.isolation import isolate
 from hloopt.compilers.programs import Program
 from hloopt.diagnostics import HloError
+from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.tuples import is_parameter_element
 
 PARTITIONER = "spmd-partitioning"
 """The name of the pass, which runs behind the propagation of shardings."""
+
+
+def with_whole_states(program: Module) -> Module:
+    """A copy of a program in which each trip of a loop copies what it hands on, if there are such.
+
+    jaxlib makes StableHLO of HLO, and takes what a loop only hands on out of its state, but not out
+    of its sharding: XLA refuses what is left. O(instructions).
+    """
+    copy, _ = clone_module(program)
+    for loop in copy.instructions(Opcode.WHILE):
+        root = loop.called[0].root
+        if root.opcode is not Opcode.TUPLE or "sharding" not in loop.attributes:
+            continue
+        for index, value in enumerate(root.operands):
+            if is_parameter_element(value) and value.tuple_index == index:
+                kept = value.parent.add(Opcode.COPY, value.shape, [value])
+                kept.set_attribute("sharding", value.attributes.get("sharding"))
+                root.replace_operand(index, kept)
+        loop.called[0].move_to_end(root)
+    return copy
 
 
 def partition_alone(program: Module, folder: Path) -> Module:
@@ -25,7 +48,8 @@ def partition_alone(program: Module, folder: Path) -> Module:
     from hloopt.text import parse_module
 
     compiler = Compiler.named("cpu")
-    runs = isolate(Program.of(program), PARTITIONER, compiler, folder, Settings())
+    whole = with_whole_states(program)
+    runs = isolate(Program.of(whole), PARTITIONER, compiler, folder, Settings())
     return parse_module(runs[0].after)
 
 
@@ -38,7 +62,7 @@ def partition(program: Module, folder: Path) -> Module:
     from hloopt.files import load
 
     compiler = Compiler.named("cpu")
-    prepared = replace(Program.of(program), is_partitioned=False)
+    prepared = replace(Program.of(with_whole_states(program)), is_partitioned=False)
     settings = Settings(passes=f"^{PARTITIONER}$", until_buffers=True)
     failure: CompilerFailure | None = None
     try:

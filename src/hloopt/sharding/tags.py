@@ -1,12 +1,15 @@
 """Tags on the instructions of a program, read off the collectives that the partitioner makes of it.
 
 A collective gets the metadata of the instruction that was visited when it was made: a partitioner
-that runs on a program whose metadata are tags tells the origin of each.
+that runs on a program whose metadata are tags tells the origin of each. It may see another program:
+HLO goes to jaxlib as StableHLO, which changes some instructions, and the order of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
 
 from hloopt.analysis.inventory.collectives import collectives_of
 from hloopt.ir.attributes.typed import channel_of
@@ -15,6 +18,9 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.shapes.shape import format_shape
 from hloopt.ir.sources.source_stacks import op_name_of
+
+if TYPE_CHECKING:
+    from hloopt.sharding.explain import Explanation
 
 _TAG = "hloopt:"
 
@@ -40,15 +46,35 @@ def origins_by_tag(
 ) -> dict[Instruction, Instruction]:
     """The origins of collectives of `after` by those in `made`, the tagged program partitioned.
 
-    Both are brought together in the order in which the partitioner numbered them, if there are as
-    many of each kind and shape in that order; where not, nothing is said. O(collectives · log).
+    Both have the same collectives (`has_same_collectives`), and are brought together in the order
+    in which the partitioner numbered them. O(collectives · log).
     """
-    if not has_same_collectives(made, after):
-        return {}
     return {
         own: tags[tag]
         for own, other in zip(_in_order(after), _in_order(made), strict=True)
         if (tag := op_name_of(other)) in tags
+    }
+
+
+def agreed_origins(
+    made: Module, found: Iterable[Explanation], tags: dict[str, Instruction]
+) -> dict[Instruction, Instruction]:
+    """The origins of which the texts and the tags of `made` say the same, though `made` has other
+    collectives or another order than the module that is explained.
+
+    Those are the collectives of one kind and size of which the tags name an origin as often as the
+    texts do. O(collectives).
+    """
+    told = Counter((_size(other), tags.get(op_name_of(other))) for other in _in_order(made))
+    groups: dict[tuple[Hashable, Instruction | None], list[Explanation]] = {}
+    for each in found:
+        groups.setdefault((_size(each.collective.instruction), each.origin), []).append(each)
+    return {
+        each.collective.instruction: each.origin
+        for key, group in groups.items()
+        if len(group) == told[key]
+        for each in group
+        if each.origin is not None
     }
 
 
@@ -61,6 +87,15 @@ def has_same_collectives(left: Module, right: Module) -> bool:
 def _in_order(module: Module) -> list[Instruction]:
     found = [collective.instruction for collective in collectives_of(module)]
     return sorted(found, key=lambda collective: channel_of(collective) or 0)
+
+
+def _size(collective: Instruction) -> Hashable:
+    """Its kind, and the shape of its value but for the order of dimensions, and those of one."""
+    leaves = collective.shape.leaves()
+    sizes = tuple(
+        (leaf.type_name, *sorted(d for d in leaf.dimensions if d != 1)) for leaf in leaves
+    )
+    return collective.opcode, sizes
 
 
 def _kind(collective: Instruction) -> Hashable:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hloopt.ir.attributes.values.replica_groups import Mesh
     from hloopt.ir.instruction import Instruction
     from hloopt.ir.module import Module
+    from hloopt.sharding.explain import Explanation
     from hloopt.sharding.warnings import RematWarning
 
 
@@ -59,7 +60,8 @@ def command(
     both sides, bytes and trips, whether it is a full rematerialization, and what would avoid it.
     The texts are matched by metadata and structure: an origin is exact, clear or ambiguous. The
     costliest line of the program comes first. Of a folder of dumps, name the module. With --exact
-    the partitioner of jaxlib for CPUs runs again, and tells where it makes the same collectives.
+    the partitioner of jaxlib for CPUs runs again, and tells where it makes the same collectives,
+    or else where it says what the texts do.
 
     \b
     XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=spmd-partitioning" python step.py
@@ -74,8 +76,11 @@ def command(
     chosen = named or only_mesh(left)
     if mesh is not None:
         chosen = parse_mesh_option(mesh, left.num_partitions)
-    known = _told(left, right) if exact else {}
-    found = explain(left, right, mesh=chosen, warnings=_warnings(log), known=known)
+    warnings = _warnings(log)
+    found = explain(left, right, mesh=chosen, warnings=warnings)
+    if exact:
+        known = _told(left, right, found)
+        found = explain(left, right, mesh=chosen, warnings=warnings, known=known)
     axes = "" if chosen is None else ", ".join(f"{name}={size}" for name, size in chosen.axes)
     report = report_explanations(right.name, left.num_partitions, axes, found)
     if output_format == "json":
@@ -104,21 +109,29 @@ def _modules(before: str, after: str) -> tuple[Module, Module, Mesh | None]:
     return load(paths.before), load(paths.after), mesh
 
 
-def _told(before: Module, after: Module) -> dict[Instruction, Instruction]:
-    """The origins that XLA's partitioner tells when it runs on a tagged copy; on stderr, where it
-    makes other collectives than these. Raises HloError and CompilerFailure."""
+def _told(
+    before: Module, after: Module, found: list[Explanation]
+) -> dict[Instruction, Instruction]:
+    """The origins that XLA's partitioner tells when it runs on a tagged copy, beside those that
+    the texts have `found`; on stderr, where it makes other collectives than these. Raises HloError
+    and CompilerFailure."""
     import tempfile
     from pathlib import Path
 
     from hloopt.compilers.partitioning import partition_alone
-    from hloopt.sharding.tags import origins_by_tag, tagged
+    from hloopt.sharding.tags import agreed_origins, has_same_collectives, origins_by_tag, tagged
 
     copy, tags = tagged(before)
     with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
-        found = origins_by_tag(partition_alone(copy, Path(folder)), after, tags)
-    if not found:
-        say("--exact: XLA's partitioner makes other collectives here; the texts alone are compared")
-    return found
+        made = partition_alone(copy, Path(folder))
+    if has_same_collectives(made, after):
+        return origins_by_tag(made, after, tags)
+    known = agreed_origins(made, found, tags)
+    say(
+        "--exact: XLA's partitioner makes other collectives here; "
+        f"it tells the origins that the texts do for {len(known):,} of {len(found):,}"
+    )
+    return known
 
 
 def _warnings(log: str | None) -> list[RematWarning]:
