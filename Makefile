@@ -107,8 +107,8 @@ diff-agreement: $(DEV) ## matchings of diff beside known maps: 180 pairs, seed 1
 	$(BIN)/python tools/diff_agreement.py --shared $(HLOOPT_SHARED) --scale 3
 
 .PHONY: sharding-agreement
-sharding-agreement: $(DEV) ## origins of collectives beside those that XLA's partitioner told
-	$(BIN)/python tools/sharding_agreement.py --shared $(HLOOPT_SHARED)
+sharding-agreement: $(XLA) ## origins of collectives beside those that XLA's partitioner tells
+	$(BIN)/python tools/sharding_agreement.py --shared $(HLOOPT_SHARED) --own --exact
 
 .PHONY: schedule-agreement
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made

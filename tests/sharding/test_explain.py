@@ -50,6 +50,13 @@ def test_a_collective_has_an_origin_a_kind_and_two_shardings(
     assert found.confidence is (Confidence.EXACT if name == "written" else Confidence.CLEAR)
 
 
+def test_of_operations_alike_that_is_likeliest_which_the_reader_reads() -> None:
+    found = _explained(*pair("split"))
+    origins = {name: each.origin and each.origin.name for name, each in found.items()}
+    assert origins == {"collective-permute": "c", "collective-permute.1": "a"}
+    assert {each.confidence for each in found.values()} == {Confidence.AMBIGUOUS}
+
+
 @pytest.mark.parametrize(
     ("name", "collective", "avoid"),
     [

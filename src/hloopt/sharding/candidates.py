@@ -120,6 +120,7 @@ class Candidates:
         next_visited = min(between, key=self._position, default=None)
         for each in between:
             score = 1.0 + (each.opcode in EXPANDED) + 0.5 * (each is next_visited)
+            score += any(user in sinks for user in each.users)
             yield Candidate(each, Role.BETWEEN, score)
         for source in sources:
             if heavy := _maker_of_kind(source, kinds):

@@ -1,0 +1,1 @@
+"""JAX programs whose collectives XLA's partitioner tells the origins of."""
