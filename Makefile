@@ -110,6 +110,10 @@ diff-agreement: $(DEV) ## matchings of diff beside known maps: 180 pairs, seed 1
 sharding-agreement: $(XLA) ## origins of collectives beside those that XLA's partitioner tells
 	$(BIN)/python tools/sharding_agreement.py --shared $(HLOOPT_SHARED) --own --exact
 
+.PHONY: global-equivalence
+global-equivalence: $(DEV) ## programs of XLA's tests beside what its partitioner made of them
+	$(BIN)/python tools/global_equivalence.py --shared $(HLOOPT_SHARED)
+
 .PHONY: schedule-agreement
 schedule-agreement: $(DEV) ## schedules of asynchronous programs beside those that XLA made
 	$(BIN)/python tools/schedule_agreement.py --shared $(HLOOPT_SHARED)

@@ -46,6 +46,22 @@ def test_all_forms_of_shardings_tell_parts_and_copies(
     assert found.bytes_per_device == part[0] * part[1] * 4 if redundant else True
 
 
+@pytest.mark.parametrize(
+    "sharding",
+    [
+        "devices=[2,1,2]<=[4] last_tile_dims={manual}",
+        "devices=[2,1,2]<=[4] last_tile_dims={unreduced}",
+        "mesh['x'=2,'y'=2], [{'y'}, {}]",
+        "maximal device=2",
+    ],
+)
+def test_without_a_mesh_a_sharding_is_as_xla_prints_it(sharding: str) -> None:
+    value = f"f32[8,4] parameter(0), sharding={{{sharding}}}"
+    module = parse_module(f"HloModule m, num_partitions=4\nENTRY e {{ ROOT p = {value} }}")
+    found = layouts_of(module.entry.root, 4, None, is_part=False, is_replicated=True)
+    assert [own.sharding for _, own in found] == [sharding]
+
+
 def test_an_uneven_part_is_the_largest() -> None:
     (found,) = layouts("f32[7]", ", sharding={devices=[4]<=[4]}")
     assert (found.part.dimensions, found.bytes_per_device) == ((2,), 8)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hloopt.ir.attributes.values.numbers import parse_ints
 from hloopt.ir.attributes.values.replica_groups import Mesh
-from hloopt.ir.attributes.values.sharding_text import without_metadata
+from hloopt.ir.attributes.values.sharding_text import bare_sharding
 from hloopt.ir.attributes.values.shards import Shards
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import CONTRACTIONS, Opcode
@@ -98,7 +98,7 @@ class Causes:
             if named is not None:
                 return named
         texts = leaf_shardings(instruction) or ()
-        return without_metadata(texts[leaf]).strip("{}") if leaf < len(texts) else ""
+        return bare_sharding(texts[leaf]) if leaf < len(texts) else ""
 
     def _before(self, kind: Kind, value: Instruction | None, anchor: Instruction) -> str:
         if value is None:

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 
 from hloopt.ir.attributes.values.replica_groups import Mesh
-from hloopt.ir.attributes.values.sharding_text import without_metadata
+from hloopt.ir.attributes.values.sharding_text import bare_sharding
 from hloopt.ir.attributes.values.shards import Shards, whole
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.leaf_annotations import leaf_shardings
@@ -64,7 +64,7 @@ def layouts_of(
     sharding is replicated, else it is left out. O(leaves · devices).
     """
     given = leaf_shardings(value) or [""] * len(value.shape.leaves())
-    texts = map(without_metadata, given)
+    texts = map(bare_sharding, given)
     told = leaf_shards(value, devices)
     for number, (leaf, own, text) in enumerate(zip(value.shape.leaves(), told, texts, strict=True)):
         if not leaf.is_array or (own is None and not is_replicated):
@@ -84,14 +84,14 @@ def _layout(
     is_part: bool,
 ) -> Layout:
     if isinstance(told, str):
-        return Layout(leaf, leaf, None, text.strip("{}"), told)
+        return Layout(leaf, leaf, None, text, told)
     shards = whole(leaf.rank, devices) if told is None else told
     own_mesh = mesh
     shardy = shardy_shardings(value)
     if not text and shardy is not None:
         own_mesh = shardy[number].mesh
     named = in_axes(shards, own_mesh) if own_mesh is not None else None
-    shown = named or text.strip("{}") or "replicated"
+    shown = named or text or "replicated"
     pairs = list(zip(leaf.dimensions, shards.counts, strict=True))
     if is_part:
         total = array_shape(leaf.type_name, tuple(n * k for n, k in pairs))

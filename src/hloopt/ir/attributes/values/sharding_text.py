@@ -66,6 +66,11 @@ def without_metadata(sharding: str) -> str:
     return "".join((*parts, sharding[position:]))
 
 
+def bare_sharding(sharding: str) -> str:
+    """A sharding as reports show it: without metadata, and the braces around it. Linear."""
+    return without_metadata(sharding).removeprefix("{").removesuffix("}")
+
+
 def _index(number: int) -> str:
     if not number:
         return ""
