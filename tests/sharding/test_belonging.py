@@ -64,6 +64,11 @@ def test_the_two_sides_of_the_partitioner_belong_together(name: str) -> None:
             "%n of the first one calls xla.sdy.FuncResultSharding",
         ),
         (
+            SMALL.replace("negate(x)", 'custom-call(x), custom_call_target="Sharding"'),
+            PART,
+            "%n of the first one calls Sharding: nothing is propagated yet",
+        ),
+        (
             SMALL.replace(
                 "=2\n", '=2, frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[]>}"}\n', 1
             ),

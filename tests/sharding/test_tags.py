@@ -14,6 +14,7 @@ from hloopt.sharding.tags import (
     has_same_collectives,
     origins_by_tag,
     tagged,
+    told_origins,
 )
 from hloopt.text import parse_module
 
@@ -101,6 +102,16 @@ def test_an_origin_that_the_texts_do_not_tell_is_not_agreed_on() -> None:
 def test_an_origin_that_tags_name_more_often_is_not_agreed_on() -> None:
     assert set(agreed("chained", "cut").values()) == {"cut"}
     assert agreed("gathered", "d", times=2) == {}
+
+
+def test_a_tag_of_what_makes_a_tuple_tells_what_the_texts_say_too() -> None:
+    before, after = pair("tupled")
+    _, tags = tagged(before)
+    found = explain(before, after)
+    for origin, known in (("t", ["t"]), ("p", []), ("b", ["b"])):
+        tag = next(tag for tag, own in tags.items() if own.name == origin)
+        made = told(after, tag)
+        assert [own.name for own in told_origins(made, after, found, tags).values()] == known
 
 
 def test_collectives_are_the_same_by_kind_shape_and_order() -> None:

@@ -19,7 +19,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.sources.source_stacks import op_name_of
 from hloopt.sharding.explain import explain
-from hloopt.sharding.tags import agreed_origins, has_same_collectives, origins_by_tag, tagged
+from hloopt.sharding.tags import has_same_collectives, origins_by_tag, tagged, told_origins
 from hloopt.text import parse_module, print_module
 
 _PROPAGATIONS = {"shardy": True, "gspmd": False}
@@ -105,9 +105,6 @@ def told_exactly(pair: Pair) -> tuple[int, int]:
     copy, tags = tagged(pair.before)
     with tempfile.TemporaryDirectory(prefix="hloopt-exact-") as folder:
         made = partition_alone(copy, Path(folder))
-    if has_same_collectives(made, pair.after):
-        known = origins_by_tag(made, pair.after, tags)
-    else:
-        known = agreed_origins(made, explain(pair.before, pair.after), tags)
+    known = told_origins(made, pair.after, explain(pair.before, pair.after), tags)
     found = {c.name: origin.name for c, origin in known.items() if c.name in pair.truth}
     return len(found), sum(pair.truth[name] == origin for name, origin in found.items())

@@ -53,7 +53,8 @@ def _why_not_before(before: Module) -> str | None:
         return "the first one still has the shardings of Shardy, which are not propagated yet"
     for call in before.instructions(Opcode.CUSTOM_CALL):
         target = custom_call_target(call)
-        if target.startswith("xla.sdy.") and target not in MANUAL_BOUNDARIES:
+        is_shardy = target.startswith("xla.sdy.") and target not in MANUAL_BOUNDARIES
+        if is_shardy or target == "Sharding":
             return f"%{call.name} of the first one calls {target}: nothing is propagated yet"
     if not any("sharding" in i.attributes for i in before.instructions()):
         return "no instruction of the first one has a sharding"

@@ -56,6 +56,21 @@ def origins_by_tag(
     }
 
 
+def told_origins(
+    made: Module, after: Module, found: Iterable[Explanation], tags: dict[str, Instruction]
+) -> dict[Instruction, Instruction]:
+    """The origins of collectives of `after` that a program tells which went through StableHLO.
+
+    That has no get-tuple-elements: a tag of what makes a tuple tells as much as the texts, which
+    have `found` origins, say, too. O(collectives · log).
+    """
+    known = agreed_origins(made, found, tags)
+    if has_same_collectives(made, after):
+        in_order = origins_by_tag(made, after, tags)
+        known.update((c, origin) for c, origin in in_order.items() if not origin.shape.is_tuple)
+    return known
+
+
 def agreed_origins(
     made: Module, found: Iterable[Explanation], tags: dict[str, Instruction]
 ) -> dict[Instruction, Instruction]:

@@ -119,18 +119,17 @@ def _told(
     from pathlib import Path
 
     from hloopt.compilers.partitioning import partition_alone
-    from hloopt.sharding.tags import agreed_origins, has_same_collectives, origins_by_tag, tagged
+    from hloopt.sharding.tags import has_same_collectives, tagged, told_origins
 
     copy, tags = tagged(before)
     with tempfile.TemporaryDirectory(prefix="hloopt-xla-") as folder:
         made = partition_alone(copy, Path(folder))
-    if has_same_collectives(made, after):
-        return origins_by_tag(made, after, tags)
-    known = agreed_origins(made, found, tags)
-    say(
-        "--exact: XLA's partitioner makes other collectives here; "
-        f"it tells the origins that the texts do for {len(known):,} of {len(found):,}"
-    )
+    known = told_origins(made, after, found, tags)
+    if not has_same_collectives(made, after):
+        say(
+            "--exact: XLA's partitioner makes other collectives here; "
+            f"it tells the origins that the texts do for {len(known):,} of {len(found):,}"
+        )
     return known
 
 
