@@ -44,6 +44,17 @@ def test_each_device_keeps_a_part() -> None:
     assert found.impact == Impact(0.0, wire - 256 * 16 * 4)
 
 
+@pytest.mark.parametrize(("size", "advice"), [(64, "each had that before"), (63, "would do")])
+def test_what_a_device_had_need_not_be_sent(size: int, advice: str) -> None:
+    text = program(
+        "ROOT mine = f32[64,64] dynamic-slice(whole, at, zero), dynamic_slice_sizes={64,64}"
+    )
+    (found,) = violations("HLL108", text.replace("constant(16)", f"constant({size})"), **BIG)
+    wire = collectives_of(parse_module(text))[0].wire
+    assert found.impact.moved == (wire if size == 64 else wire - 64 * 64 * 4)
+    assert advice in found.message
+
+
 @pytest.mark.parametrize(
     "lines",
     [
