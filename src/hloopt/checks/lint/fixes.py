@@ -83,7 +83,8 @@ FIXES = {
     "HLL108": Fix(
         "all-gather-dynamic-slice-simplifier,dce{remove_cross_partition_collective_ops=true}",
         (Claim.MOVED, Claim.WAITING),
-        "It is for parts that are what the device had before; none moves parts to other devices.",
+        "It is for parts that are what the device had before, without a copy between; none moves "
+        "parts to other devices.",
     ),
     "HLL112": Fix("collective-quantizer,dce", (Claim.MOVED,), _SPLIT),
     "HLL113": Fix(

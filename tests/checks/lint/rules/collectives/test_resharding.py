@@ -55,6 +55,28 @@ def test_what_a_device_had_need_not_be_sent(size: int, advice: str) -> None:
     assert advice in found.message
 
 
+OWN = "mine = f32[64,64] dynamic-slice(VALUE, at, zero), dynamic_slice_sizes={64,64}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("c = f32[256,64] copy(whole)", "ROOT " + OWN.replace("VALUE", "c")),
+        ("b = f32[4,64,64] bitcast(whole)", "row = u32[] partition-id()",
+         "ROOT mine = f32[1,64,64] dynamic-slice(b, row, zero, zero), "
+         "dynamic_slice_sizes={1,64,64}"),
+        (OWN.replace("VALUE", "whole"), OWN.replace("VALUE", "whole").replace("mine", "again"),
+         "ROOT t = (f32[64,64], f32[64,64]) tuple(mine, again)"),
+    ],
+    ids=["copy", "bitcast", "twice"],
+)  # fmt: skip
+def test_it_may_be_had_in_other_forms(lines: tuple[str, ...]) -> None:
+    text = program(*lines).replace("constant(16)", "constant(64)")
+    (found,) = violations("HLL108", text, **BIG)
+    assert "each had that before" in found.message
+    assert found.impact.moved == collectives_of(parse_module(text))[0].wire
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -68,14 +68,25 @@ def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Findin
 
 
 def _own_parts(view: View) -> set[str]:
-    """The names of the slices that the pass replaces by the operand of the all-gather."""
+    """The names of the slices that are the operand of an all-gather, as the pass for them decides.
+
+    It does not look through copies, which move nothing between devices.
+    """
     from hloopt.pass_framework.base import PassContext
     from hloopt.passes.collectives.all_gather_dynamic_slice_simplifier import (
         AllGatherDynamicSliceSimplifier,
     )
 
-    copy, context = synchronous_copy(view).module, PassContext()
-    AllGatherDynamicSliceSimplifier().run(copy, context)
+    module, context = synchronous_copy(view).module, PassContext()
+    for copy in list(module.instructions(Opcode.COPY)):
+        if copy.shape is copy.operands[0].shape:
+            copy.replace_all_uses_with(copy.operands[0])
+    options = AllGatherDynamicSliceSimplifier.Options(
+        allow_multiple_split_dims=True,
+        allow_intervening_bitcast=True,
+        allow_multiple_users=True,
+    )
+    AllGatherDynamicSliceSimplifier(options).run(module, context)
     return {r.instruction for r in context.remarks if r.kind == "applied"}
 
 
