@@ -28,7 +28,7 @@ def exposed_seconds(view: View, instruction: Instruction) -> float:
 
     0 where times have no verdict, or nothing waits.
     """
-    return view.once("exposed seconds", lambda: _exposed(view)).get(_key(instruction), 0.0)
+    return view.once("exposed seconds", lambda: _exposed(view)).get(key_of(instruction), 0.0)
 
 
 def has_times(view: View) -> bool:
@@ -41,13 +41,13 @@ def _exposed(view: View) -> dict[tuple[str, str], float]:
         return {}
     scale = view.schedule.unit.seconds or 0.0
     return {
-        _key(hiding.operation.start): hiding.operation.exposed * run.runs * scale
+        key_of(hiding.operation.start): hiding.operation.exposed * run.runs * scale
         for run, hiding in view.schedule.hidings
     }
 
 
-def _key(instruction: Instruction) -> tuple[str, str]:
-    """The names of an instruction: a schedule may be of a copy of the module."""
+def key_of(instruction: Instruction) -> tuple[str, str]:
+    """The names of an instruction, which it has in copies of the module, too."""
     return instruction.parent.name, instruction.name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.checks.lint.linting import check, found_names, violations
 
-from hloopt.checks.results import Verdict
+from hloopt.checks.results import Impact, Verdict
 from hloopt.explanations import explain
 
 SUM = "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
@@ -99,7 +99,30 @@ more {{
     )  # fmt: skip
     (found,) = violations("HLL002", text)
     assert "7 runs" in found.message
-    assert found.impact.moved == 7 * 32
+    assert found.impact.moved == 0
+    (unknown,) = violations("HLL002", text, target=None)
+    assert unknown.impact == Impact(moved=7 * 32)
+    assert found.impact.seconds > 0
+
+
+SCATTER = """
+scatter {
+  a = f32[8] parameter(0)
+  ROOT r = f32[4] reduce-scatter(a), replica_groups={{0,1}}, dimensions={0}, to_apply=sum
+}
+"""
+
+
+@pytest.mark.parametrize("is_sync", [True, False])
+def test_a_wrapped_collective_is_marked_at_its_start(is_sync: bool) -> None:
+    config = f'{{"collective_backend_config":{{"is_sync":{str(is_sync).lower()}}}}}'
+    text = program(
+        f"s = ((f32[8]), f32[4]) async-start(p), calls=scatter, backend_config={config}",
+        *("ROOT d = f32[4] async-done(s)",),
+        more=SCATTER,
+    )
+    assert found_names("HLL002", text) == ["s"] * is_sync
+    assert found_names("HLL001", text) == ["s"] * (not is_sync)
 
 
 def page_example() -> str:
@@ -114,6 +137,14 @@ def test_what_is_covered_in_part_is_exposed_above_a_share() -> None:
     assert found.location.instruction == "start"
     assert found.impact.seconds > 0
     assert violations("HLL003", text, share=0.9) == ()
+
+
+def test_what_takes_no_time_covers_nothing() -> None:
+    """It is work that HLL001 sees, so that the wait would be nobody's."""
+    text = program(START, "i = u32[] partition-id()", f"ROOT {DONE}")
+    assert violations("HLL001", text) == ()
+    (found,) = violations("HLL003", text)
+    assert found.impact.seconds > 0
 
 
 def test_what_nothing_covers_is_found_by_others() -> None:

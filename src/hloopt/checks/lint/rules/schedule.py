@@ -9,9 +9,11 @@ from hloopt.analysis.async_operations import async_form
 from hloopt.analysis.inventory.collectives import Form
 from hloopt.checks.doubts import schedule_doubt
 from hloopt.checks.lint.costs import (
-    collective_impact,
     collectives,
     exposed_seconds,
+    has_times,
+    key_of,
+    runners,
     runs_text,
 )
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
@@ -37,6 +39,16 @@ _FREE = frozenset(
 @rule("HLL001", "start-before-done", not_scheduled)
 def start_before_done(view: View, options: RuleOptions) -> Iterator[Finding]:
     """Asynchronous operations with no work between start and done. O(instructions)."""
+    for start, done in _without_work(view).items():
+        yield _hides_nothing(view, start, done)
+
+
+def _without_work(view: View) -> dict[Instruction, Instruction]:
+    """The starts with no work before their done, each with that; found once."""
+    return view.once("starts without work", lambda: dict(_find_without_work(view)))
+
+
+def _find_without_work(view: View) -> Iterator[tuple[Instruction, Instruction]]:
     for computation in view.subject.module.computations.values():
         last_work, starts = -1, dict[Instruction, int]()
         for position, instruction in enumerate(computation.instructions):
@@ -46,7 +58,7 @@ def start_before_done(view: View, options: RuleOptions) -> Iterator[Finding]:
             elif outer is Opcode.ASYNC_DONE:
                 start = instruction.operands[0]
                 if start in starts and last_work < starts[start]:
-                    yield _hides_nothing(view, start, instruction)
+                    yield start, instruction
             elif instruction.opcode not in _FREE:
                 last_work = position
 
@@ -64,17 +76,25 @@ def _hides_nothing(view: View, start: Instruction, done: Instruction) -> Finding
 
 @rule("HLL002", "synchronous-collective", not_scheduled)
 def synchronous_collective(view: View, options: RuleOptions) -> Iterator[Finding]:
-    """Collectives that the main stream waits for at once. O(instructions)."""
+    """Collectives that the main stream waits for at once. O(instructions).
+
+    What they send is sent as well where other work runs beside: it is no cost where there is a
+    verdict on times.
+    """
     for each in collectives(view):
-        instruction = each.instruction
-        is_synchronous = each.form is Form.SYNC or is_sync(instruction)
-        if is_synchronous and each.wire and view.runs(instruction).times:
-            yield Finding(
-                f"{with_article(each.kind.value)} is synchronous: nothing runs beside "
-                f"%{instruction.name}{runs_text(view, instruction)}",
-                instruction,
-                collective_impact(view, each),
-            )
+        if not each.wire:
+            continue
+        for runner in runners(each):
+            runs = view.runs(runner).times
+            if runs and (each.form is Form.SYNC or is_sync(runner)):
+                yield Finding(
+                    f"{with_article(each.kind.value)} is synchronous: nothing runs beside "
+                    f"%{runner.name}{runs_text(view, runner)}",
+                    runner,
+                    Impact(exposed_seconds(view, runner))
+                    if has_times(view)
+                    else Impact(moved=each.wire * runs),
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,24 +106,26 @@ class ExposedOptions(RuleOptions):
 
 @rule("HLL003", "exposed-collective", not_scheduled, schedule_doubt, options=ExposedOptions)
 def exposed_collective(view: View, options: ExposedOptions) -> Iterator[Finding]:
-    """Operations that work covers in part, and that the main stream waits for.
+    """Operations that the main stream waits for, although something stands beside them.
 
-    Those that nothing covers are HLL001's and HLL002's.
+    Those that nothing does are HLL001's and HLL002's.
     """
     schedule = view.schedule
+    others = set(map(key_of, _without_work(view)))
     scale = schedule.unit.seconds or 0.0
     makespan = schedule.simulation.makespan * scale
     for run, hiding in schedule.hidings:
         operation = hiding.operation
         exposed = operation.exposed * run.runs * scale
-        if operation.is_synchronous or not hiding.under:
+        start = operation.start
+        if operation.is_synchronous or key_of(start) in others:
             continue
         if not exposed or exposed < options.share * makespan:
             continue
         yield Finding(
             f"the program waits {human_seconds(exposed)} for {with_article(operation.kind.value)}, "
             f"{human_share(exposed / makespan)} of its time: {hiding.reason.value}"
-            f"{runs_text(view, operation.start)}",
-            operation.start,
+            f"{runs_text(view, start)}",
+            start,
             Impact(exposed),
         )

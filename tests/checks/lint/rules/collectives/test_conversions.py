@@ -33,6 +33,17 @@ def converted(narrow: str, wide: str, collective: str = "all-gather") -> str:
     )
 
 
+def test_a_ragged_all_to_all_keeps_wide_what_it_does_not_write() -> None:
+    text = program(
+        "p = bf16[64] parameter(0)",
+        "into = f32[64] parameter(1)",
+        "n = s32[4] parameter(2)",
+        "w = f32[64] convert(p)",
+        f"ROOT g = f32[64] ragged-all-to-all(w, into, n, n, n, n), {GROUPS}",
+    )
+    assert found_names("HLL112", text, size=0) == []
+
+
 @pytest.mark.parametrize(
     ("narrow", "wide", "is_found"),
     [

@@ -112,6 +112,20 @@ def test_what_is_pipelined_or_is_no_such_collective_stays(collective: str) -> No
     assert not found_names("HLL103", loop(collective))
 
 
+def test_a_wrapped_collective_is_marked_at_its_start() -> None:
+    scattered = f"reduce-scatter(a), {GROUPS}, dimensions={{1}}, to_apply=sum"
+    wrapped = (
+        f"wrapped {{\n  a = f32[1,8] parameter(0)\n  ROOT g = f32[1,4] {scattered}\n}}\n\nbody {{"
+    )
+    pair = """z = f32[1,8] concatenate(y, y), dimensions={1}
+  s = ((f32[1,8]), f32[1,4]) async-start(z), calls=wrapped
+  r = f32[1,4] async-done(s)"""
+    text = loop(pair, header="is_scheduled=true, ").replace("body {", wrapped, 1)
+    assert found_names("HLL103", text, target=None) == ["s"]
+    marked = text.replace("calls=wrapped", f"calls=wrapped, {PIPELINED}")
+    assert not found_names("HLL103", marked, target=None)
+
+
 def test_what_the_pass_does_not_move_stays() -> None:
     assert not found_names("HLL103", loop(FORWARD, trips="1"))
     text = loop(FORWARD).replace("dynamic-slice(in, i", "dynamic-slice(out, i")

@@ -44,6 +44,39 @@ def test_each_device_keeps_a_part() -> None:
     assert found.impact == Impact(0.0, wire - 256 * 16 * 4)
 
 
+@pytest.mark.parametrize(("size", "advice"), [(64, "each had that before"), (63, "would do")])
+def test_what_a_device_had_need_not_be_sent(size: int, advice: str) -> None:
+    text = program(
+        "ROOT mine = f32[64,64] dynamic-slice(whole, at, zero), dynamic_slice_sizes={64,64}"
+    )
+    (found,) = violations("HLL108", text.replace("constant(16)", f"constant({size})"), **BIG)
+    wire = collectives_of(parse_module(text))[0].wire
+    assert found.impact.moved == (wire if size == 64 else wire - 64 * 64 * 4)
+    assert advice in found.message
+
+
+OWN = "mine = f32[64,64] dynamic-slice(VALUE, at, zero), dynamic_slice_sizes={64,64}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("c = f32[256,64] copy(whole)", "ROOT " + OWN.replace("VALUE", "c")),
+        ("b = f32[4,64,64] bitcast(whole)", "row = u32[] partition-id()",
+         "ROOT mine = f32[1,64,64] dynamic-slice(b, row, zero, zero), "
+         "dynamic_slice_sizes={1,64,64}"),
+        (OWN.replace("VALUE", "whole"), OWN.replace("VALUE", "whole").replace("mine", "again"),
+         "ROOT t = (f32[64,64], f32[64,64]) tuple(mine, again)"),
+    ],
+    ids=["copy", "bitcast", "twice"],
+)  # fmt: skip
+def test_it_may_be_had_in_other_forms(lines: tuple[str, ...]) -> None:
+    text = program(*lines).replace("constant(16)", "constant(64)")
+    (found,) = violations("HLL108", text, **BIG)
+    assert "each had that before" in found.message
+    assert found.impact.moved == collectives_of(parse_module(text))[0].wire
+
+
 @pytest.mark.parametrize(
     "lines",
     [

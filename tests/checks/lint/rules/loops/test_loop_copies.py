@@ -62,6 +62,7 @@ def test_of_several_copies_some_may_go() -> None:
     work = f"{SWAPPED} k = {LARGE} copy(v3) z = {LARGE} fusion(k), kind=kLoop, calls=negated"
     (found,) = violations(CODE, in_loop(work, "y, x, z", *shapes, computations=FUSED))
     assert ": 1 of 3 copies is not needed (" in found.message
+    assert found.impact.moved == MOVED  # of that one
 
 
 @pytest.mark.parametrize(

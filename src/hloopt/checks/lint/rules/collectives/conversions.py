@@ -20,10 +20,13 @@ from hloopt.options import Bytes, option
 _MOVING = frozenset(
     (
         *(Opcode.ALL_GATHER, Opcode.ALL_TO_ALL, Opcode.COLLECTIVE_PERMUTE),
-        *(Opcode.COLLECTIVE_BROADCAST, Opcode.RAGGED_ALL_TO_ALL),
+        Opcode.COLLECTIVE_BROADCAST,
     )
 )
-"""Collectives that compute nothing, so that a conversion may stand behind as well as before."""
+"""Collectives that compute nothing, so that a conversion may stand behind as well as before.
+
+A ragged-all-to-all writes into an array that it takes, which is wide.
+"""
 _REDUCING = frozenset((Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER))
 _HANDS_ON = frozenset(
     (Opcode.BITCAST, Opcode.COPY, Opcode.TRANSPOSE, Opcode.RESHAPE, Opcode.OPT_BARRIER)

@@ -40,9 +40,10 @@ def pipelinable_collective(view: View, options: RuleOptions) -> Iterator[Finding
     found = {
         runner: each
         for each in collectives(view)
-        if each.kind in _DIRECTIONS and each.wire and not is_pipelined(each.instruction)
+        if each.kind in _DIRECTIONS and each.wire
         for runner in runners(each)
         if loops_with_body(runner.parent) and view.runs(runner).times
+        if not (is_pipelined(each.instruction) or is_pipelined(runner))
     }
     if not found:
         return

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from hloopt.analysis.device_values import DeviceValues
 from hloopt.analysis.inventory.collectives import Collective, results_of
 from hloopt.checks.doubts import not_partitioned
-from hloopt.checks.lint.costs import collectives, exposed_seconds, runs_text
+from hloopt.checks.lint.costs import collective_impact, collectives, runs_text
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
+from hloopt.checks.lint.synchronous import synchronous_copy
 from hloopt.checks.results import Impact
 from hloopt.checks.view import View
 from hloopt.ir.devices.device_counts import device_counts
@@ -38,7 +39,8 @@ class ReshardingOptions(RuleOptions):
 def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Finding]:
     """All-gathers of which each device keeps only a part of its own.
 
-    O(instructions), and O(devices) for each index of a slice that is not known yet.
+    O(instructions), and O(devices) for each index of a slice that is not known yet; where there are
+    some once the pass for parts that the devices had.
     """
     values = DeviceValues(device_counts(view.subject.module))
     for each in collectives(view):
@@ -48,15 +50,44 @@ def gather_then_slice(view: View, options: ReshardingOptions) -> Iterator[Findin
         if not slices:
             continue
         start = each.instruction
-        kept = sum(shape_bytes(part.shape) for part in slices)
-        runs = view.runs(start).times
+        had = view.once("parts that devices had", lambda: _own_parts(view))
+        if all(part.name in had for part in slices):
+            received, advice = 0, "each had that before"
+        else:
+            received = sum(shape_bytes(part.shape) for part in slices)
+            advice = "an all-to-all or a collective-permute would do"
+        impact = collective_impact(view, each)
+        kept = received * view.runs(start).times
         yield Finding(
-            f"every device gathers %{start.name} and keeps the part of %{slices[0].name}: "
-            f"an all-to-all or a collective-permute would do{runs_text(view, start)}",
+            f"every device gathers %{start.name} and keeps the part of %{slices[0].name}: {advice}"
+            f"{runs_text(view, start)}",
             start,
-            Impact(exposed_seconds(view, start), max(0, each.wire - kept) * runs),
+            Impact(impact.seconds, max(0, impact.moved - kept)),
             related=tuple(slices),
         )
+
+
+def _own_parts(view: View) -> set[str]:
+    """The names of the slices that are the operand of an all-gather, as the pass for them decides.
+
+    It does not look through copies, which move nothing between devices.
+    """
+    from hloopt.pass_framework.base import PassContext
+    from hloopt.passes.collectives.all_gather_dynamic_slice_simplifier import (
+        AllGatherDynamicSliceSimplifier,
+    )
+
+    module, context = synchronous_copy(view).module, PassContext()
+    for copy in list(module.instructions(Opcode.COPY)):
+        if copy.shape is copy.operands[0].shape:
+            copy.replace_all_uses_with(copy.operands[0])
+    options = AllGatherDynamicSliceSimplifier.Options(
+        allow_multiple_split_dims=True,
+        allow_intervening_bitcast=True,
+        allow_multiple_users=True,
+    )
+    AllGatherDynamicSliceSimplifier(options).run(module, context)
+    return {r.instruction for r in context.remarks if r.kind == "applied"}
 
 
 def parts_of_devices(gather: Collective, values: DeviceValues) -> list[Instruction]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hloopt.checks.doubts import OPTIMIZED, Doubt, bytes_doubt
 from hloopt.checks.lint.costs import total, work_bytes, work_seconds
+from hloopt.checks.lint.fixes import FIXES
 from hloopt.checks.lint.loops import repeated_loops
 from hloopt.checks.lint.model import Finding, RuleOptions, rule
 from hloopt.checks.results import Impact
@@ -53,17 +55,21 @@ def loop_copies_state(view: View, options: LoopCopyOptions) -> Iterator[Finding]
     whole = view.subject.costs.module().bytes_accessed
     for loop, trips in repeated_loops(view).items():
         copies = [each for each in _state_copies(loop) if shape_bytes(each.shape) >= options.size]
-        impact = total(Impact(work_seconds(view, c), work_bytes(view, c)) for c in copies)
-        if not copies or impact.moved < options.share * whole:
+        moved = sum(work_bytes(view, copy) for copy in copies)
+        if not copies or moved < options.share * whole:
             continue
         copies.sort(key=lambda copy: -shape_bytes(copy.shape))
         size = sum(shape_bytes(copy.shape) for copy in copies)
-        reason, remedy = _reason(view, copies)
+        found = _reason(view, copies)
+        costly = found.needless or copies
         yield Finding(
             f"%{loop.name} copies {human_bytes(size)} of its state in each of its "
             f"{counted(trips // view.runs(loop).times, 'trip')}, "
-            f"{human_share(impact.moved / whole)} of the bytes of the module{reason}",
-            *(loop, impact, remedy, tuple(copies[:_MOST_RELATED])),
+            f"{human_share(moved / whole)} of the bytes of the module{found.text}",
+            loop,
+            total(Impact(work_seconds(view, c), work_bytes(view, c)) for c in costly),
+            found.remedy,
+            tuple(copies[:_MOST_RELATED]),
         )
 
 
@@ -89,18 +95,28 @@ def _is_element(value: Instruction) -> bool:
     return value.opcode is Opcode.GET_TUPLE_ELEMENT and value.operands[0].opcode is Opcode.PARAMETER
 
 
-def _reason(view: View, copies: Sequence[Instruction]) -> tuple[str, str]:
-    """The reason why copies stand there, as the end of a sentence, and what to do."""
+class _Reason(NamedTuple):
+    """The reason why copies stand there."""
+
+    text: str = ""
+    """The end of a sentence."""
+    remedy: str = ""
+    needless: Sequence[Instruction] = ()
+    """The copies that nobody needs."""
+
+
+def _reason(view: View, copies: Sequence[Instruction]) -> _Reason:
     kept = view.once("copies that stay", lambda: _copies_that_stay(view))
     if kept is None:
-        return "", ""
+        return _Reason()
     gone = [copy for copy in copies if copy.name not in kept]
     if gone:
-        return (
+        return _Reason(
             f": {part_of(len(gone), len(copies), 'copy', 'copies')} not needed",
-            "Run `hloopt opt --passes remove-unnecessary-copies,dce`.",
+            f"Run `hloopt opt --passes {FIXES['HLL505'].passes}`.",
+            gone,
         )
-    return f": %{copies[0].name} stays, for {kept[copies[0].name]}", ""
+    return _Reason(f": %{copies[0].name} stays, for {kept[copies[0].name]}")
 
 
 def _copies_that_stay(view: View) -> dict[str, str] | None:

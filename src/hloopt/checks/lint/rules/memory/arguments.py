@@ -48,8 +48,10 @@ def undonated_argument(view: View, options: UndonatedOptions) -> Iterator[Findin
     analysis = view.subject.memory.analysis
     donations, _, peak = find_donations(analysis, Places(analysis, options.size))
     entry = view.subject.module.entry
-    whole = sum(donation.size for donation in donations)
+    whole, before = sum(donation.size for donation in donations), 0
     for donation in donations:
+        before, so_far = before + donation.size, before
+        saved = peak.saved * before // whole - peak.saved * so_far // whole
         if donation.size < options.size:
             continue
         parameter = entry.parameters[donation.argument.number]
@@ -57,7 +59,7 @@ def undonated_argument(view: View, options: UndonatedOptions) -> Iterator[Findin
             f"argument %{parameter.name}{_index(donation.argument.part)} is not donated, although "
             f"result {braces(map(str, donation.output))} of the same shape could take its memory",
             parameter,
-            Impact(memory=peak.saved * donation.size // whole),
+            Impact(memory=saved),
             related=(entry.root,),
         )
 
