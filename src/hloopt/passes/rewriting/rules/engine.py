@@ -21,7 +21,16 @@ from hloopt.passes.rewriting.replace import (
     shardings_differ,
 )
 from hloopt.passes.rewriting.rules.build import Builder, MustStay
-from hloopt.passes.rewriting.rules.rule import Edited, Match, Missed, Result, Rule, RuleTable
+from hloopt.passes.rewriting.rules.rule import (
+    INDEXED,
+    Edited,
+    Match,
+    Missed,
+    Result,
+    Rule,
+    RuleTable,
+    has_dynamic_shape,
+)
 from hloopt.preserves import Preserves
 
 MOST_SWEEPS = 50
@@ -102,32 +111,34 @@ class RuleEngine:
         rules = self._table.candidates(root)
         if not rules or (self._touched and root not in root.parent):
             return False
-        is_dynamic: bool | None = None
         if self._context.is_at_limit:
             return False
+        match: Match | None = None
         preserve = self._settings.preserve
+        many = root.operands[INDEXED:]
         for rule in rules:
             found = rule.pattern.match(root)
-            if found is None:
+            if found is None or (many and not rule.dynamic and has_dynamic_shape(root, many)):
                 continue
-            if not rule.dynamic:
-                if is_dynamic is None:
-                    is_dynamic = _is_dynamic(root)
-                if is_dynamic:
-                    continue
             if preserve != "finite" and not rule.keeps(root, preserve):
                 self._missed(root, rule, f"it keeps results only up to '{rule.floats}'")
-            elif self._try(root, rule, found):
+                continue
+            if match is None:
+                match = self._match(root)
+            match.bind(found)
+            if self._try(match, rule):
                 return True
         return False
 
-    def _try(self, root: Instruction, rule: Rule, found: dict[str, Instruction]) -> bool:
+    def _match(self, root: Instruction) -> Match:
+        """What all rules tried at an instruction get, one after the other."""
         settings = self._settings
-        bound = root.has_control_dependencies and not rule.moves_control
-        build = Builder(root.parent, only_existing=bound, reducers=self._reducers)
-        match = settings.match_class(
-            root, found, build, settings.options, settings.layout_sensitive
-        )
+        build = Builder(root.parent, reducers=self._reducers)
+        return settings.match_class(root, {}, build, settings.options, settings.layout_sensitive)
+
+    def _try(self, match: Match, rule: Rule) -> bool:
+        root, build = match.root, match.build
+        build.only_existing = not rule.moves_control and root.has_control_dependencies
         try:
             result = rule.rewrite(match)
         except MustStay:
@@ -139,7 +150,9 @@ class RuleEngine:
         if result is None or isinstance(result, Missed):
             if result is not None:
                 self._missed(root, rule, result.reason)
-            self._discard(build.made)
+            if build.made:
+                self._discard(build.made)
+            match.touched.clear()
             return False
         self._apply(root, rule, result, match)
         return True
@@ -254,12 +267,4 @@ def _keeps_name(old: Instruction, new: Instruction) -> bool:
     """Whether a new instruction takes the name of the old one: it does the same."""
     return old.opcode is new.opcode and (
         old.opcode is not Opcode.CUSTOM_CALL or custom_call_target(old) == custom_call_target(new)
-    )
-
-
-def _is_dynamic(root: Instruction) -> bool:
-    return any(
-        leaf.is_dynamic
-        for shape in (root.shape, *[operand.shape for operand in root.operands])
-        for leaf in (shape.leaves() if shape.is_tuple else (shape,))
     )

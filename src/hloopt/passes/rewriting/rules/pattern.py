@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -64,11 +64,13 @@ class Pattern:
     for any: rules are indexed by them.
     """
 
-    __slots__ = ("_variants", "opcodes")
+    __slots__ = ("_bare", "_variants", "opcodes")
 
     def __init__(self, variants: Iterable[_Node]) -> None:
         self._variants = tuple(variants)
-        self.opcodes = self._variants[0].opcodes
+        roots = [each.opcodes for each in self._variants]
+        self.opcodes = None if None in roots else frozenset().union(*filter(None, roots))
+        self._bare = _bare_names(self._variants)
 
     # -- refinements --------------------------------------------------------------------------
 
@@ -95,6 +97,12 @@ class Pattern:
 
         O(nodes of the pattern) for each order of operands.
         """
+        bare = self._bare
+        if bare is not None and self.opcodes is not None:
+            operands = instruction.operands
+            if len(operands) != len(bare) or instruction.opcode not in self.opcodes:
+                return None
+            return dict(zip(bare, operands, strict=True))
         for variant in self._variants:
             found: Found = {}
             if variant.fits(instruction, found):
@@ -109,6 +117,16 @@ class Pattern:
     def in_orders(self) -> tuple[_Node, ...]:
         """The pattern as trees with a fixed order of operands."""
         return self._variants
+
+
+def _bare_names(variants: tuple[_Node, ...]) -> tuple[str, ...] | None:
+    """The names of the operands where a pattern is an opcode over any operands, all different."""
+    root = variants[0]
+    if len(variants) > 1 or root.operands is None or root.name is not None or root.tests:
+        return None
+    names = tuple([node.name for node in root.operands if node == _Node(None, None, node.name)])
+    is_bare = len(names) == len(root.operands) == len({*names} - {None})
+    return cast("tuple[str, ...]", names) if is_bare else None
 
 
 PatternLike: TypeAlias = Pattern | str
@@ -138,6 +156,11 @@ def op(
         for order in orders
         for nodes in product(*[part.in_orders() for part in order])
     )
+
+
+def either(*patterns: Pattern) -> Pattern:
+    """The first of these patterns that fits."""
+    return Pattern(each for pattern in patterns for each in pattern.in_orders())
 
 
 def constant() -> Pattern:

@@ -10,6 +10,7 @@ from hloopt.ir.shapes.element_type import ElementType
 from hloopt.passes.rewriting.rules.constants import integer_range, scalar_of, splat_value
 from hloopt.passes.rewriting.rules.pattern import op, splat, value
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
+from hloopt.passes.simplification.algsimp.by_shape import is_inexact
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.terms import (
     is_float,
@@ -109,10 +110,14 @@ def divide_by_rsqrt(m: AlgsimpMatch) -> Result:
     return m.build.make("multiply", m.a, m.build.make("sqrt", m.b), shape=m.root.shape)
 
 
-@rule(op("divide", "a", op(("constant", "broadcast")).named("c")), floats="rounding")
+@rule(
+    op("divide", "a", op(("constant", "broadcast")).named("c")),
+    floats="rounding",
+    shapes=is_inexact,
+)
 def divide_by_constant(m: AlgsimpMatch) -> Result:
     """A / C → A·(1/C) for floats and complex numbers, also where C is broadcast."""
-    if kind_of(m.root) not in ("float", "complex") or m.a.opcode is Opcode.CONSTANT:
+    if m.a.opcode is Opcode.CONSTANT:
         return None
     source = m.c.operands[0] if m.c.opcode is Opcode.BROADCAST else m.c
     if source.opcode is not Opcode.CONSTANT:

@@ -10,6 +10,7 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.rewriting.rules.constants import scalar_of, wrapped
 from hloopt.passes.rewriting.rules.pattern import constant, op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
+from hloopt.passes.simplification.algsimp.by_shape import is_typed_as_its_operand
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 
 _MANTISSA = {
@@ -56,11 +57,9 @@ def _part(kind: ElementType) -> ElementType:
     return ELEMENT_TYPES["f32" if kind.bits == 64 else "f64"]
 
 
-@rule(op("convert", "x"), dynamic=True)
+@rule(op("convert", "x"), dynamic=True, shapes=is_typed_as_its_operand)
 def convert_to_same_type(m: AlgsimpMatch) -> Result:
     """A convert to the type of its operand → operand."""
-    if m.x.shape.element_type is not m.root.shape.element_type:
-        return None
     return m.if_compatible(m.x)
 
 

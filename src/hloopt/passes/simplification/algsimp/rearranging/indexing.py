@@ -12,6 +12,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.rules.constants import integer_range, scalar_of
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
+from hloopt.passes.simplification.algsimp.by_shape import is_as_its_operand
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import has_zero, kept_by_ones
 
@@ -37,7 +38,7 @@ def sizes_of(dynamic_slice: Instruction) -> tuple[int, ...]:
     return parse_ints(dynamic_slice.attributes.get("dynamic_slice_sizes", "{}"))
 
 
-@rule(_SLICE, dynamic=True)
+@rule(_SLICE, dynamic=True, shapes=is_as_its_operand)
 def dynamic_slice_of_whole(m: AlgsimpMatch) -> Result:
     """A dynamic-slice with the shape of its operand → operand: offsets are clamped to 0."""
     x = m.root.operands[0]

@@ -8,10 +8,10 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import nest_values
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
+from hloopt.passes.simplification.algsimp.by_shape import is_as_its_operand, is_empty
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import (
     common_factors,
-    has_zero,
     is_identity,
     is_sorted,
     kept_by_ones,
@@ -24,17 +24,15 @@ _EXACT = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}
 _MOST_CHUNKS = 5
 
 
-@rule(op("reshape", "x"), moves_control=True)
+@rule(op("reshape", "x"), moves_control=True, shapes=is_empty)
 def reshape_of_empty(m: AlgsimpMatch) -> Result:
     """A reshape without elements → constant."""
-    if not has_zero(m.root.shape):
-        return None
     return m.build.make(
         "constant", shape=m.root.shape, payload=nest_values((), m.root.shape.dimensions)
     )
 
 
-@rule(op("reshape", "x"), dynamic=True)
+@rule(op("reshape", "x"), dynamic=True, shapes=is_as_its_operand)
 def reshape_to_same_shape(m: AlgsimpMatch) -> Result:
     """A reshape to the shape of its operand → operand."""
     return m.x if m.same_shape(m.x, m.root) else None

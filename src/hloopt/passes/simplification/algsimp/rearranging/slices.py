@@ -8,6 +8,7 @@ from hloopt.ir.attributes.typed import dimensions_of, padding_of, slices_of, win
 from hloopt.ir.attributes.values import Slice
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
+from hloopt.passes.simplification.algsimp.by_shape import is_as_its_operand
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import is_effective_scalar
 
@@ -16,7 +17,7 @@ def is_unstrided(slices: tuple[Slice, ...]) -> bool:
     return all(s.stride == 1 for s in slices)
 
 
-@rule(op("slice", "x"))
+@rule(op("slice", "x"), shapes=is_as_its_operand)
 def slice_of_whole(m: AlgsimpMatch) -> Result:
     """A slice with the shape of its operand → operand."""
     return m.if_compatible(m.x) if m.same_shape(m.x, m.root) else None
