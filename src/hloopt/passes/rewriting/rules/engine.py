@@ -23,6 +23,7 @@ from hloopt.passes.rewriting.replace import (
 from hloopt.passes.rewriting.rules.build import Builder, MustStay
 from hloopt.passes.rewriting.rules.rule import (
     INDEXED,
+    Candidates,
     Edited,
     Match,
     Missed,
@@ -79,11 +80,13 @@ class RuleEngine:
         if not self._has_work(computation):
             return False
         changed = False
+        candidates = self._table.candidates
         work: Sequence[Instruction] = post_order(computation)
         for _ in range(self._settings.max_sweeps):
             self._touched = {}
             for instruction in work:
-                if self._visit(instruction):
+                rules = candidates(instruction)
+                if rules and self._visit(instruction, rules):
                     changed = True
             if not self._touched or self._context.is_at_limit:
                 break
@@ -107,23 +110,22 @@ class RuleEngine:
 
     # -- one instruction ----------------------------------------------------------------------
 
-    def _visit(self, root: Instruction) -> bool:
-        rules = self._table.candidates(root)
-        if not rules or (self._touched and root not in root.parent):
-            return False
-        if self._context.is_at_limit:
+    def _visit(self, root: Instruction, rules: Candidates) -> bool:
+        if self._touched and root not in root.parent:
             return False
         match: Match | None = None
         preserve = self._settings.preserve
         many = root.operands[INDEXED:]
-        for rule in rules:
-            found = rule.pattern.match(root)
+        for rule, pattern in rules:
+            found = pattern.match(root)
             if found is None or (many and not rule.dynamic and has_dynamic_shape(root, many)):
                 continue
             if preserve != "finite" and not rule.keeps(root, preserve):
                 self._missed(root, rule, f"it keeps results only up to '{rule.floats}'")
                 continue
             if match is None:
+                if self._context.is_at_limit:
+                    return False
                 match = self._match(root)
             match.bind(found)
             if self._try(match, rule):

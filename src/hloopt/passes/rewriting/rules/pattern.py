@@ -56,6 +56,17 @@ class _Node:
                 return False
         return True
 
+    def may_be_over(self, opcodes: Sequence[Opcode], count: int) -> bool:
+        """Whether it may have `count` operands, of which the first have these opcodes."""
+        parts = self.operands
+        return parts is None or (
+            len(parts) == count
+            and all(
+                part.opcodes is None or opcode in part.opcodes
+                for part, opcode in zip(parts, opcodes, strict=False)
+            )
+        )
+
 
 class Pattern:
     """A tree that is laid over an instruction and its operands. Immutable; made by functions below.
@@ -109,10 +120,13 @@ class Pattern:
                 return found
         return None
 
-    def operand_opcodes(self) -> list[tuple[frozenset[Opcode] | None, ...]]:
-        """The opcodes that the operands may have, for each order; empty for any operands."""
-        orders = [each.operands for each in self._variants if each.operands is not None]
-        return [tuple([node.opcodes for node in order]) for order in orders]
+    def over(self, opcodes: Sequence[Opcode], count: int) -> Pattern | None:
+        """This pattern for roots with so many operands, of which the first have these opcodes; None
+        where it fits none of them."""
+        fitting = [each for each in self._variants if each.may_be_over(opcodes, count)]
+        if len(fitting) == len(self._variants):
+            return self
+        return Pattern(fitting) if fitting else None
 
     def in_orders(self) -> tuple[_Node, ...]:
         """The pattern as trees with a fixed order of operands."""

@@ -97,9 +97,9 @@ class Rule:
     """Whether it may be applied where shapes are dynamic."""
     moves_control: bool
     """Whether a new instruction takes over the control dependencies of the one it replaces."""
-    shapes: Test | None
-    """A condition on nothing but the shapes of the root and of its first three operands: asked once
-    for all instructions that agree in these."""
+    signature: Test | None
+    """A condition on nothing but opcodes and shapes of the root and of its first three operands:
+    asked once for all instructions that agree in these."""
 
     @property
     def doc(self) -> str:
@@ -120,14 +120,14 @@ def rule(
     option: str | None = None,
     dynamic: bool = False,
     moves_control: bool = False,
-    shapes: Test | None = None,
+    signature: Test | None = None,
 ) -> Callable[[Callable[[Any], Result]], Rule]:
     """Make a rule of a function from Match to Result; its name is that of the function."""
 
     def decorate(rewrite: Callable[[Any], Result]) -> Rule:
         return Rule(
             name or rewrite.__name__.strip("_").replace("_", "-"),
-            *(pattern, rewrite, floats, layouts, option, dynamic, moves_control, shapes),
+            *(pattern, rewrite, floats, layouts, option, dynamic, moves_control, signature),
         )
 
     return decorate
@@ -143,6 +143,8 @@ def involves_floats(root: Instruction) -> bool:
 
 
 _Key: TypeAlias = tuple[object, ...]
+Candidates: TypeAlias = tuple[tuple[Rule, Pattern], ...]
+"""Rules in order, each with its pattern for operands of known opcodes."""
 INDEXED = 3
 """Operands whose opcodes and shapes a table looks at."""
 
@@ -160,9 +162,9 @@ class RuleTable:
         for each in self.rules:
             for opcode in each.pattern.opcodes or Opcode:
                 self._by_opcode.setdefault(opcode, []).append(each)
-        self._known: dict[_Key, tuple[Rule, ...]] = {}
+        self._known: dict[_Key, Candidates] = {}
 
-    def candidates(self, instruction: Instruction) -> tuple[Rule, ...]:
+    def candidates(self, instruction: Instruction) -> Candidates:
         """The rules that may apply by opcodes and shapes, in order. O(1)."""
         opcode = instruction.opcode
         if opcode not in self._by_opcode:
@@ -176,26 +178,27 @@ class RuleTable:
             x, y = operands
             key = (opcode, instruction.shape, x.opcode, x.shape, y.opcode, y.shape)
         else:
-            shapes = [operand.shape for operand in operands[:INDEXED]]
-            key = (opcode, instruction.shape, len(operands), *shapes)
-            if len(operands) == INDEXED:
-                key = (*key, *[operand.opcode for operand in operands])
+            key = (opcode, instruction.shape, len(operands))
+            for x in operands[:INDEXED]:
+                key = (*key, x.opcode, x.shape)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._fitting(instruction)
         return known
 
-    def _fitting(self, instruction: Instruction) -> tuple[Rule, ...]:
+    def _fitting(self, instruction: Instruction) -> Candidates:
         operands = instruction.operands
-        opcodes = [o.opcode for o in operands] if len(operands) <= INDEXED else None
+        opcodes = [operand.opcode for operand in operands]
         is_dynamic = has_dynamic_shape(instruction, operands[:INDEXED])
-        return tuple(
-            each
-            for each in self._by_opcode[instruction.opcode]
-            if (each.dynamic or not is_dynamic)
-            and _may_fit(each.pattern, opcodes, len(operands))
-            and (each.shapes is None or each.shapes(instruction))
-        )
+        found: list[tuple[Rule, Pattern]] = []
+        for each in self._by_opcode[instruction.opcode]:
+            if is_dynamic and not each.dynamic:
+                continue
+            pattern = each.pattern.over(opcodes[:INDEXED], len(opcodes))
+            if pattern is None or not (each.signature is None or each.signature(instruction)):
+                continue
+            found.append((each, pattern))
+        return tuple(found)
 
 
 def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> bool:
@@ -204,16 +207,4 @@ def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> boo
         leaf.is_dynamic
         for shape in (root.shape, *[operand.shape for operand in operands])
         for leaf in (shape.leaves() if shape.is_tuple else (shape,))
-    )
-
-
-def _may_fit(pattern: Pattern, opcodes: list[Opcode] | None, count: int) -> bool:
-    orders = pattern.operand_opcodes()
-    if not orders:
-        return True
-    if len(orders[0]) != count:
-        return False
-    return opcodes is None or any(
-        all(allowed is None or own in allowed for allowed, own in zip(order, opcodes, strict=True))
-        for order in orders
     )

@@ -15,16 +15,16 @@ from hloopt.ir.tuples import make_tuple
 from hloopt.passes.rewriting.rules.constants import scalar_of, scalar_text, splat_of
 from hloopt.passes.rewriting.rules.pattern import broadcast_of_scalar, constant, op, value
 from hloopt.passes.rewriting.rules.rule import EDITED, Missed, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import (
+from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import (
     is_integer_vector,
     is_several_elements,
     is_tuple,
 )
-from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.terms import is_float, is_integer, is_pred
 
 
-@rule(constant(), shapes=is_tuple)
+@rule(constant(), signature=is_tuple)
 def constant_tuple(m: AlgsimpMatch) -> Result:
     """A tuple constant → tuple of constants."""
     shape = m.root.shape
@@ -54,7 +54,7 @@ def _elements(root: Instruction) -> list[str]:
     return texts
 
 
-@rule(constant(), shapes=is_several_elements)
+@rule(constant(), signature=is_several_elements)
 def constant_to_broadcast(m: AlgsimpMatch) -> Result:
     """A constant of several elements that are all equal → broadcast of a scalar constant."""
     shape = m.root.shape
@@ -66,7 +66,7 @@ def constant_to_broadcast(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(scalar, (), shape)
 
 
-@rule(constant(), shapes=is_integer_vector)
+@rule(constant(), signature=is_integer_vector)
 def constant_to_iota(m: AlgsimpMatch) -> Result:
     """The constant 0, 1, 2, … → iota; k times that → iota·broadcast(k)."""
     shape = m.root.shape

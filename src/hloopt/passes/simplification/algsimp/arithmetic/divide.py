@@ -10,8 +10,8 @@ from hloopt.ir.shapes.element_type import ElementType
 from hloopt.passes.rewriting.rules.constants import integer_range, scalar_of, splat_value
 from hloopt.passes.rewriting.rules.pattern import op, splat, value
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import is_inexact
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import is_inexact
 from hloopt.passes.simplification.algsimp.terms import (
     is_float,
     is_integer,
@@ -113,7 +113,7 @@ def divide_by_rsqrt(m: AlgsimpMatch) -> Result:
 @rule(
     op("divide", "a", op(("constant", "broadcast")).named("c")),
     floats="rounding",
-    shapes=is_inexact,
+    signature=is_inexact,
 )
 def divide_by_constant(m: AlgsimpMatch) -> Result:
     """A / C → A·(1/C) for floats and complex numbers, also where C is broadcast."""

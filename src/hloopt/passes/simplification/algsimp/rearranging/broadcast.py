@@ -8,7 +8,6 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.rewriting.rules.pattern import op, value
 from hloopt.passes.rewriting.rules.rule import EDITED, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import reads_ones, repeats_nothing
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import (
     inverse,
@@ -16,10 +15,11 @@ from hloopt.passes.simplification.algsimp.shapes import (
     only_inserts_ones,
     without_ones,
 )
+from hloopt.passes.simplification.algsimp.signatures import reads_ones, repeats_nothing
 from hloopt.passes.simplification.algsimp.terms import is_elementwise
 
 
-@rule(op("broadcast", "x"), shapes=repeats_nothing)
+@rule(op("broadcast", "x"), signature=repeats_nothing)
 def broadcast_to_reshape(m: AlgsimpMatch) -> Result:
     """A broadcast that repeats nothing and keeps the order of dimensions → reshape."""
     if not is_sorted(dimensions_of(m.root)):
@@ -29,7 +29,7 @@ def broadcast_to_reshape(m: AlgsimpMatch) -> Result:
     return m.build.reshape(m.x, m.root.shape)
 
 
-@rule(op("broadcast", "x"), shapes=repeats_nothing)
+@rule(op("broadcast", "x"), signature=repeats_nothing)
 def broadcast_to_transpose(m: AlgsimpMatch) -> Result:
     """A broadcast that repeats nothing and has the rank of its operand → transpose."""
     x, root = m.x.shape, m.root.shape
@@ -142,7 +142,7 @@ def broadcast_of_broadcast(m: AlgsimpMatch) -> Result:
     op("broadcast", "x"),
     layouts="insensitive",
     option="enable_broadcast_degenerate_dimension",
-    shapes=reads_ones,
+    signature=reads_ones,
 )
 def broadcast_of_ones(m: AlgsimpMatch) -> Result:
     """broadcast(x) → broadcast(reshape(x)) without the dimensions of size 1 that x has."""

@@ -10,13 +10,13 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.rewriting.rules.pattern import either, op
 from hloopt.passes.rewriting.rules.rule import Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import moves_a_one
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch, AlgsimpOptions
 from hloopt.passes.simplification.algsimp.shapes import (
     is_bitcast,
     is_identity,
     transpose_is_bitcast,
 )
+from hloopt.passes.simplification.algsimp.signatures import moves_a_one
 
 _MOVES = ("reshape", "bitcast", "transpose")
 _LONGEST = 64
@@ -25,7 +25,7 @@ _LONGEST = 64
 @rule(
     either(op("transpose", "x"), op(("reshape", "bitcast"), op(_MOVES).named("x"))),
     moves_control=True,
-    shapes=lambda move: (
+    signature=lambda move: (
         move.opcode is Opcode.TRANSPOSE or moves_a_one(move.operands[0].shape, move.shape)
     ),
 )

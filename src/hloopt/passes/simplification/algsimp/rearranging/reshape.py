@@ -8,7 +8,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import nest_values
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import is_as_its_operand, is_empty
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import (
     common_factors,
@@ -18,13 +17,14 @@ from hloopt.passes.simplification.algsimp.shapes import (
     transpose_moves_only_ones,
     unmodified,
 )
+from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, is_empty
 from hloopt.passes.simplification.algsimp.terms import kind_of
 
 _EXACT = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}
 _MOST_CHUNKS = 5
 
 
-@rule(op("reshape", "x"), moves_control=True, shapes=is_empty)
+@rule(op("reshape", "x"), moves_control=True, signature=is_empty)
 def reshape_of_empty(m: AlgsimpMatch) -> Result:
     """A reshape without elements → constant."""
     return m.build.make(
@@ -32,7 +32,7 @@ def reshape_of_empty(m: AlgsimpMatch) -> Result:
     )
 
 
-@rule(op("reshape", "x"), dynamic=True, shapes=is_as_its_operand)
+@rule(op("reshape", "x"), dynamic=True, signature=is_as_its_operand)
 def reshape_to_same_shape(m: AlgsimpMatch) -> Result:
     """A reshape to the shape of its operand → operand."""
     return m.x if m.same_shape(m.x, m.root) else None

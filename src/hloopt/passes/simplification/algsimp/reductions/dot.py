@@ -9,12 +9,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_UNARY, Opcode
 from hloopt.passes.rewriting.rules.pattern import Pattern, constant, either, op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import (
-    has_vector,
-    is_or_reads_empty,
-    is_outer_product,
-    reads_ones,
-)
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.dot_dimensions import (
     DotDimensions,
@@ -24,6 +18,12 @@ from hloopt.passes.simplification.algsimp.reductions.dot_dimensions import (
     make_dot,
 )
 from hloopt.passes.simplification.algsimp.shapes import inverse, is_identity
+from hloopt.passes.simplification.algsimp.signatures import (
+    has_vector,
+    is_or_reads_empty,
+    is_outer_product,
+    reads_ones,
+)
 from hloopt.passes.simplification.algsimp.terms import is_float, only_user
 
 
@@ -49,7 +49,7 @@ def _beside_constant(pattern: Pattern) -> Pattern:
     return found.where(lambda dot: not _is_unreduced(dot))
 
 
-@rule(DOT, layouts="insensitive", shapes=is_or_reads_empty)
+@rule(DOT, layouts="insensitive", signature=is_or_reads_empty)
 def dot_of_empty(m: AlgsimpMatch) -> Result:
     """A dot without elements, in its operands or its result → broadcast of 0."""
     return m.build.splat(0, m.root.shape)
@@ -60,7 +60,7 @@ def dot_of_empty(m: AlgsimpMatch) -> Result:
     layouts="insensitive",
     option="enable_dot_to_multiply_rewrite",
     floats="finite",
-    shapes=is_outer_product,
+    signature=is_outer_product,
 )
 def dot_to_multiply(m: AlgsimpMatch) -> Result:
     """A dot without contracting dimensions → multiply of both operands, broadcast."""
@@ -92,7 +92,7 @@ def _in_order(m: AlgsimpMatch, x: Instruction, side: Side) -> Instruction:
     layouts="insensitive",
     option="enable_dot_strength_reduction",
     floats="finite",
-    shapes=has_vector,
+    signature=has_vector,
 )
 def dot_to_reduce(m: AlgsimpMatch) -> Result:
     """A dot with a vector → reduce(multiply): one side has only batch and contracting dimensions,
@@ -232,7 +232,7 @@ def dot_of_dynamic_slice(m: AlgsimpMatch) -> Result:
     return None
 
 
-@rule(REDUCED_DOT, layouts="insensitive", shapes=reads_ones)
+@rule(REDUCED_DOT, layouts="insensitive", signature=reads_ones)
 def dot_without_ones(m: AlgsimpMatch) -> Result:
     """Dimensions of size 1 of the operands are reshaped away, and put back behind the dot."""
     dims = dot_dimensions(m.root)

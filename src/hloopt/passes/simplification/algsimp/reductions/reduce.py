@@ -13,11 +13,6 @@ from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.rules.constants import splat_value
 from hloopt.passes.rewriting.rules.pattern import op, scalar_constant
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
-from hloopt.passes.simplification.algsimp.by_shape import (
-    is_or_reads_empty,
-    is_tuple,
-    repeats_nothing,
-)
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.rearranging.chains import reshape_is_bitcast
 from hloopt.passes.simplification.algsimp.reductions.reducers import (
@@ -28,12 +23,17 @@ from hloopt.passes.simplification.algsimp.reductions.reducers import (
     operation_of,
 )
 from hloopt.passes.simplification.algsimp.shapes import has_zero, is_sorted, unmodified
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_or_reads_empty,
+    is_tuple,
+    repeats_nothing,
+)
 from hloopt.passes.simplification.algsimp.terms import is_float
 
 _NOT_NEUTRAL = Missed("its reducer may not ignore the initial value")
 
 
-@rule(op(("reduce", "reduce-window")), shapes=is_or_reads_empty)
+@rule(op(("reduce", "reduce-window")), signature=is_or_reads_empty)
 def reduce_of_empty(m: AlgsimpMatch) -> Result:
     """A reduce without elements, before or after it → broadcast of the initial value, or a tuple of
     them."""
@@ -50,7 +50,7 @@ def reduce_of_empty(m: AlgsimpMatch) -> Result:
     return build.make("tuple", *parts, shape=root.shape)
 
 
-@rule(op(("reduce", "reduce-window"), "x", "init"), shapes=is_tuple)
+@rule(op(("reduce", "reduce-window"), "x", "init"), signature=is_tuple)
 def reduce_one_tuple(m: AlgsimpMatch) -> Result:
     """A variadic reduce of one input, whose computation returns a 1-tuple → tuple(reduce)."""
     root = m.root
@@ -68,7 +68,7 @@ def reduce_one_tuple(m: AlgsimpMatch) -> Result:
     return m.build.make("tuple", inner, shape=root.shape)
 
 
-@rule(op("reduce"), floats="finite", shapes=repeats_nothing)
+@rule(op("reduce"), floats="finite", signature=repeats_nothing)
 def reduce_of_ones(m: AlgsimpMatch) -> Result:
     """A reduce of dimensions of size 1 alone, from values that its reducer ignores → reshape; with
     layouts only where that is a bitcast."""

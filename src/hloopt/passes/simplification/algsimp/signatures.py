@@ -1,4 +1,4 @@
-"""Conditions on shapes alone: `shapes` of rules, asked once for all instructions of the same ones.
+"""Conditions on opcodes and shapes alone: `signature` of rules, asked once for all that agree.
 
 Each is necessary for its rule; where layouts or attributes decide, the rule looks further. The
 operation of an asynchronous one that is written short has no operands.
@@ -6,7 +6,10 @@ operation of an asynchronous one that is written short has no operands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, compatible
 from hloopt.passes.simplification.algsimp.shapes import has_zero
 
@@ -19,6 +22,21 @@ def first_leaf(shape: Shape) -> Shape:
 def is_as_its_operand(root: Instruction) -> bool:
     """Whether the result has the shape of the first operand, layouts aside."""
     return bool(root.operands) and compatible(root.shape, root.operands[0].shape)
+
+
+def reads(*opcodes: str) -> Callable[[Instruction], bool]:
+    """Whether the first operand has one of these opcodes."""
+    allowed = frozenset(map(Opcode, opcodes))
+    return lambda root: bool(root.operands) and root.operands[0].opcode in allowed
+
+
+def takes_whole(root: Instruction) -> bool:
+    """Whether a dynamic-slice takes, or a dynamic-update-slice changes, a dimension whole."""
+    if not root.operands:
+        return False
+    part = root.shape if root.opcode is Opcode.DYNAMIC_SLICE else root.operands[1].shape
+    whole = root.operands[0].shape.dimensions
+    return any(size == taken for size, taken in zip(whole, part.dimensions, strict=False))
 
 
 def is_typed_as_its_operand(root: Instruction) -> bool:
