@@ -200,7 +200,8 @@ class RuleEngine:
             self._touch_users([root, *match.touched])
             self._remove_dead([root, *match.touched, *made])
             return
-        context.applied(root, f"{rule.name}: replaced by %{result.name}")
+        if context.wants_remarks:
+            context.applied(root, f"{rule.name}: replaced by %{result.name}")
         orphans = list(dict.fromkeys(root.operands))
         is_renamed = result in match.build.made and _keeps_name(root, result)
         replace_instruction(root, result)

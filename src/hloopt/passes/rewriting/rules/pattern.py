@@ -8,7 +8,7 @@ matches `a + (b - a)` and its mirror image. A name that occurs twice stands for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import TypeAlias, cast
 
@@ -30,6 +30,12 @@ class _Node:
     operands: tuple[_Node, ...] | None
     name: str | None = None
     tests: tuple[Test, ...] = ()
+    is_bare: bool = field(init=False)
+    """Whether it is a name for whatever instruction."""
+
+    def __post_init__(self) -> None:
+        bare = self.opcodes is None and self.operands is None and not self.tests
+        object.__setattr__(self, "is_bare", bare and self.name is not None)
 
     def fits(self, instruction: Instruction, found: Found) -> bool:
         """Whether it can be laid over `instruction`; adds the names of what it finds."""
@@ -51,8 +57,12 @@ class _Node:
         operands = instruction.operands
         if len(operands) != len(parts):
             return False
-        for part, operand in zip(parts, operands, strict=True):  # noqa: SIM110  # called often
-            if not part.fits(operand, found):
+        for part, operand in zip(parts, operands, strict=True):
+            if part.is_bare:  # as most are: no call for these
+                known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # named
+                if known is not operand:
+                    return False
+            elif not part.fits(operand, found):
                 return False
         return True
 
@@ -138,7 +148,7 @@ def _bare_names(variants: tuple[_Node, ...]) -> tuple[str, ...] | None:
     root = variants[0]
     if len(variants) > 1 or root.operands is None or root.name is not None or root.tests:
         return None
-    names = tuple([node.name for node in root.operands if node == _Node(None, None, node.name)])
+    names = tuple([node.name for node in root.operands if node.is_bare])
     is_bare = len(names) == len(root.operands) == len({*names} - {None})
     return cast("tuple[str, ...]", names) if is_bare else None
 
