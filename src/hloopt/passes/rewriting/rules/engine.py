@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import LiteralError, counted
 from hloopt.ir.computation import Computation
@@ -12,7 +13,7 @@ from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import depth_first, post_order, stable_order
+from hloopt.ir.ordering import PostOrders, depth_first, stable_order
 from hloopt.ir.shapes.shape import compatible
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.replace import (
@@ -63,13 +64,25 @@ class RuleEngine:
     def __init__(
         self, module: Module, table: RuleTable, context: PassContext, settings: Settings
     ) -> None:
+        self._module = module
+        self._orders = PostOrders()
         self._table = table
         self._context = context
         self._settings = settings
         self._effects = SideEffects(module)
         self._touched: dict[Instruction, None] = {}
         self._reducers: dict[tuple[str, str], Computation] = {}
+        self._unused: Match | None = None
         self._reported: set[tuple[Instruction, Rule]] = set()
+
+    def run_all(self) -> bool:
+        """Apply rules to all computations but fusions, callees first; whether one applied."""
+        changed = False
+        calls = calls_by_computation(self._module, self._orders.of)
+        for computation in callees_first(self._module, calls):
+            if not computation.is_fusion:
+                changed = self.run(computation) or changed
+        return changed
 
     def run(self, computation: Computation) -> bool:
         """Apply rules, operands first, until none applies; whether one did.
@@ -81,7 +94,7 @@ class RuleEngine:
             return False
         changed = False
         candidates = self._table.candidates
-        work: Sequence[Instruction] = post_order(computation)
+        work: Sequence[Instruction] = self._orders.of(computation)
         for _ in range(self._settings.max_sweeps):
             self._touched = {}
             for instruction in work:
@@ -126,17 +139,22 @@ class RuleEngine:
             if match is None:
                 if self._context.is_at_limit:
                     return False
-                match = self._match(root)
+                match = self._match_at(root)
             match.bind(found)
             if self._try(match, rule):
                 return True
         return False
 
-    def _match(self, root: Instruction) -> Match:
-        """What all rules tried at an instruction get, one after the other."""
-        settings = self._settings
-        build = Builder(root.parent, reducers=self._reducers)
-        return settings.match_class(root, {}, build, settings.options, settings.layout_sensitive)
+    def _match_at(self, root: Instruction) -> Match:
+        """What rules get, one after the other, until one applies: then the next get another."""
+        match, settings = self._unused, self._settings
+        if match is None or match.build.computation is not root.parent:
+            build = Builder(root.parent, reducers=self._reducers)
+            match = self._unused = settings.match_class(
+                root, {}, build, settings.options, settings.layout_sensitive
+            )
+        match.root = root
+        return match
 
     def _try(self, match: Match, rule: Rule) -> bool:
         root, build = match.root, match.build
@@ -156,6 +174,7 @@ class RuleEngine:
                 self._discard(build.made)
             match.touched.clear()
             return False
+        self._unused = None
         self._apply(root, rule, result, match)
         return True
 

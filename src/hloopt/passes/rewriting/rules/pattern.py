@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -55,8 +55,11 @@ class _Node:
         if parts is None:
             return True
         operands = instruction.operands
-        if len(operands) != len(parts):
-            return False
+        return len(operands) == len(parts) and self.fits_operands(operands, found)
+
+    def fits_operands(self, operands: Sequence[Instruction], found: Found) -> bool:
+        """Whether the operands fit, which are as many as this pattern has."""
+        parts = self.operands or ()
         for part, operand in zip(parts, operands, strict=True):
             if part.is_bare:  # as most are: no call for these
                 known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # named
@@ -85,13 +88,13 @@ class Pattern:
     for any: rules are indexed by them.
     """
 
-    __slots__ = ("_bare", "_variants", "opcodes")
+    __slots__ = ("_count", "_variants", "opcodes")
 
     def __init__(self, variants: Iterable[_Node]) -> None:
         self._variants = tuple(variants)
         roots = [each.opcodes for each in self._variants]
         self.opcodes = None if None in roots else frozenset().union(*filter(None, roots))
-        self._bare = _bare_names(self._variants)
+        self._count = _plain_count(self._variants)
 
     # -- refinements --------------------------------------------------------------------------
 
@@ -118,14 +121,17 @@ class Pattern:
 
         O(nodes of the pattern) for each order of operands.
         """
-        bare = self._bare
-        if bare is not None and self.opcodes is not None:
-            operands = instruction.operands
-            if len(operands) != len(bare) or instruction.opcode not in self.opcodes:
+        operands = instruction.operands
+        if self._count is not None:  # of a root on which there are no other conditions
+            if len(operands) != self._count or instruction.opcode not in (self.opcodes or Opcode):
                 return None
-            return dict(zip(bare, operands, strict=True))
+            for variant in self._variants:
+                found: Found = {}
+                if variant.fits_operands(operands, found):
+                    return found
+            return None
         for variant in self._variants:
-            found: Found = {}
+            found = {}
             if variant.fits(instruction, found):
                 return found
         return None
@@ -143,14 +149,18 @@ class Pattern:
         return self._variants
 
 
-def _bare_names(variants: tuple[_Node, ...]) -> tuple[str, ...] | None:
-    """The names of the operands where a pattern is an opcode over any operands, all different."""
-    root = variants[0]
-    if len(variants) > 1 or root.operands is None or root.name is not None or root.tests:
-        return None
-    names = tuple([node.name for node in root.operands if node.is_bare])
-    is_bare = len(names) == len(root.operands) == len({*names} - {None})
-    return cast("tuple[str, ...]", names) if is_bare else None
+def _plain_count(variants: tuple[_Node, ...]) -> int | None:
+    """The number of operands of all variants, of whose roots nothing is asked but one opcode."""
+    first = variants[0]
+    is_plain = first.operands is not None and all(
+        each.opcodes == first.opcodes
+        and each.operands is not None
+        and len(each.operands) == len(first.operands)
+        and each.name is None
+        and not each.tests
+        for each in variants
+    )
+    return len(first.operands) if is_plain and first.operands is not None else None
 
 
 PatternLike: TypeAlias = Pattern | str
