@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import LiteralError, counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
@@ -78,10 +79,11 @@ class RuleEngine:
     def run_all(self) -> bool:
         """Apply rules to all computations but fusions, callees first; whether one applied."""
         changed = False
-        calls = calls_by_computation(self._module, self._orders.of)
-        for computation in callees_first(self._module, calls):
-            if not computation.is_fusion:
-                changed = self.run(computation) or changed
+        with collector_paused():
+            calls = calls_by_computation(self._module, self._orders.of)
+            for computation in callees_first(self._module, calls):
+                if not computation.is_fusion:
+                    changed = self.run(computation) or changed
         return changed
 
     def run(self, computation: Computation) -> bool:

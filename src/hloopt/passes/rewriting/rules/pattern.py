@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_value
+from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_of
 
 Found: TypeAlias = dict[str, Instruction]
 Test: TypeAlias = Callable[[Instruction], bool]
@@ -215,10 +215,16 @@ def splat(equal_to: Scalar | None = None) -> Pattern:
 
     With `equal_to` that value; -0 equals 0, as in comparisons of numbers.
     """
-    found = Pattern([_Node(_SPLATS, None)])
-    if equal_to is None:
-        return found.where(lambda instruction: splat_value(instruction) is not None)
-    return found.where(lambda instruction: splat_value(instruction) == equal_to)
+
+    def holds(instruction: Instruction) -> bool:
+        while instruction.opcode is Opcode.BROADCAST:
+            (instruction,) = instruction.operands
+        if instruction.opcode is not Opcode.CONSTANT:
+            return False
+        found = splat_of(instruction)
+        return found is not None and (equal_to is None or found == equal_to)
+
+    return Pattern([_Node(_SPLATS, None, tests=(holds,))])
 
 
 def broadcast_of_scalar(operand: PatternLike) -> Pattern:

@@ -77,8 +77,9 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
 
 def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction, bool]] | None:
     """The operands for a user above its broadcasts, with whether each is a scalar to spread."""
-    if any(operand.opcode is not Opcode.BROADCAST for operand in user.operands):
-        return None
+    for operand in user.operands:
+        if operand.opcode is not Opcode.BROADCAST:
+            return None
     if not is_elementwise(user) or user.opcode is Opcode.COPY or user.shape.is_dynamic:
         return None
     if user.has_control_dependencies or user.called or not (user.users or user.is_root):
