@@ -148,7 +148,7 @@ class RuleEngine:
         return False
 
     def _match_at(self, root: Instruction) -> Match:
-        """What rules get, one after the other, until one applies: then the next get another."""
+        """The match that rules get, one after the other, until one applies: then a new one."""
         match, settings = self._unused, self._settings
         if match is None or match.build.computation is not root.parent:
             build = Builder(root.parent, reducers=self._reducers)
