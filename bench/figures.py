@@ -50,6 +50,8 @@ class ScaleFigures:
     instructions: dict[int, int]
     seconds: dict[int, float]
     """CPU seconds by factor; the best of the runs."""
+    parsing: dict[int, float]
+    """CPU seconds to parse the module, by factor; the best of the runs."""
 
     @property
     def growth(self) -> float:
@@ -57,6 +59,11 @@ class ScaleFigures:
         last = FACTORS[-1]
         scaled = self.instructions[last] / self.instructions[1]
         return self.seconds[last] / self.seconds[1] / scaled
+
+    @property
+    def in_parses(self) -> float:
+        """Times as long as parsing the module takes, at 1x."""
+        return self.seconds[1] / self.parsing[1]
 
 
 @dataclass(slots=True)

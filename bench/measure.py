@@ -40,6 +40,7 @@ PASSES = (
     *("call-inliner", "dce", "cse", "tuple-simplifier", "flatten-call-graph"),
     *("computation-deduplicator", "collective-pipeliner", "float-normalization"),
     *("bfloat16-propagation", "bfloat16-conversion-folding", "simplify-fp-conversions"),
+    "algsimp",
 )
 TIMED_BY_XLA = {
     "call-inliner": "call-inliner",
@@ -159,11 +160,12 @@ def measure_scaling(path: Path, folder: Path) -> list[ScaleFigures]:
     files = _worker("scale", path, folder, *FACTORS)
     result = []
     for name in (*PASSES, PIPELINE):
-        figures = ScaleFigures(path.name, name, {}, {})
+        figures = ScaleFigures(path.name, name, {}, {}, {})
         for factor in FACTORS:
             runs = 1 if name == PIPELINE else 2  # it takes longer, which evens out noise
             run = _worker("pass", name, files[str(factor)], SMALL_FILE, runs)
             figures.seconds[factor] = min(run["seconds"])
+            figures.parsing[factor] = min(run["parse"])
             figures.instructions[factor] = run["instructions"]
         result.append(figures)
     return result

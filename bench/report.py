@@ -177,6 +177,8 @@ def bars(figures: Figures) -> list[Bar]:
     growth = max(
         f.growth for f in figures.scaling if f.name in PASSES and f.seconds[1] >= _LONG_ENOUGH
     )
+    simplified = [f for f in figures.scaling if f.name == "algsimp"]
+    of_most = max(simplified, key=lambda f: f.instructions[1])
     copies = max((f.to_parse for f in figures.copies), default=0.0)
     pipelining = max((ratio(f.to_parse, f.xla_to_parse) for f in figures.pipelining), default=0.0)
     memory = max((ratio(f.ours, f.xla) for f in figures.memory), default=0.0)
@@ -196,6 +198,8 @@ def bars(figures: Figures) -> list[Bar]:
         Bar("slowest pass on the largest modules", f"{longest:.3f} s", "< 0.5 s", longest < 0.5),
         _at_most("passes in parses / the same of XLA, worst", parses, 3.0),
         _at_most("per instruction at 4x / 1x, worst pass", growth, 1.5),
+        _at_most("algsimp in parses, warm, most instructions", of_most.in_parses, 2.0),
+        _at_most("algsimp per instruction at 4x / 1x", max(f.growth for f in simplified), 1.2),
         _at_most("copy insertion in parses, worst", copies, 3.0),
         *_interpreter_bars(figures.interpreter),
         *_scheduling_bars(figures.scheduling),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -11,13 +11,16 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depth_first, post_order
 
 
-def calls_by_computation(module: Module) -> dict[Computation, list[Instruction]]:
+def calls_by_computation(
+    module: Module, order: Callable[[Computation], Sequence[Instruction]] = post_order
+) -> dict[Computation, list[Instruction]]:
     """The instructions that call something, by the computation they are in.
 
-    In post-order; in the order of the schedule where there is one.
+    In post-order, which `order` saves the time to find; in the order of the schedule where there
+    is one.
     """
     return {
-        computation: _in_order(computation, found)
+        computation: _in_order(computation, found, order)
         for computation, found in unordered_calls(module).items()
     }
 
@@ -31,12 +34,16 @@ def unordered_calls(module: Module) -> dict[Computation, dict[Instruction, None]
     return calls
 
 
-def _in_order(computation: Computation, calls: dict[Instruction, None]) -> list[Instruction]:
+def _in_order(
+    computation: Computation,
+    calls: dict[Instruction, None],
+    order: Callable[[Computation], Sequence[Instruction]],
+) -> list[Instruction]:
     if len(calls) == 1:
         return list(calls)
     scheduled = computation.module.is_scheduled
-    order = computation.instructions if scheduled else post_order(computation)
-    return [instruction for instruction in order if instruction in calls]
+    ordered = computation.instructions if scheduled else order(computation)
+    return [instruction for instruction in ordered if instruction in calls]
 
 
 def callees_first(

@@ -263,6 +263,8 @@ class Instruction:
 
     def drop_control_dependencies(self) -> None:
         """Remove all control edges from and to this instruction."""
+        if not self.has_control_dependencies:
+            return
         for predecessor in list(self.control_predecessors):
             self.remove_control_predecessor(predecessor)
         for successor in list(self.control_successors):
@@ -270,6 +272,8 @@ class Instruction:
 
     def move_control_dependencies_to(self, other: Instruction) -> None:
         """Give `other` all control edges of this instruction, edges to itself excepted."""
+        if not self.has_control_dependencies:
+            return
         predecessors, successors = list(self.control_predecessors), list(self.control_successors)
         self.drop_control_dependencies()
         for predecessor in predecessors:

@@ -12,8 +12,11 @@ OF_THE_VALUE = ("sharding", "origin")
 
 def shardings_differ(a: Instruction, b: Instruction) -> bool:
     """Whether both instructions have shardings, and different ones."""
-    ours, theirs = a.attributes.get("sharding"), b.attributes.get("sharding")
-    return ours is not None and theirs is not None and ours != theirs
+    ours = a.attribute("sharding")
+    if ours is None:
+        return False
+    theirs = b.attribute("sharding")
+    return theirs is not None and ours != theirs
 
 
 def replace_instruction(old: Instruction, new: Instruction) -> None:

@@ -12,6 +12,7 @@ from hloopt.passes.rewriting.rules import (
     Pattern,
     Result,
     RulePass,
+    either,
     op,
     rule,
     scalar_constant,
@@ -49,6 +50,12 @@ ENTRY e {
         ("spread", op("broadcast", scalar_constant(2)), {}),
         ("spread", op("broadcast", scalar_constant(3)), None),
         ("sum", op("add").one_use(), {}),
+        (
+            "scaled",
+            either(op("add", "x", "y"), op("multiply", "y", "x")),
+            {"x": "a", "y": "spread"},
+        ),
+        ("sum", either(op("multiply", "x", "y"), op("subtract", "x", "y")), None),
         ("a", value("x").one_use(), None),
         ("a", value("x").of_type("float"), {"x": "a"}),
         ("a", value("x").of_type("s32"), None),
@@ -115,6 +122,44 @@ def test_rules_that_undo_each_other_end_with_a_note() -> None:
     assert RuleEngine(module, RuleTable([again]), context, settings).run(module.entry)
     assert context.notes == ["%e still changed after 3 sweeps"]
     assert context.statistics == {"again": 3}
+
+
+def test_a_condition_on_the_signature_is_asked_once_for_all_that_agree_in_it() -> None:
+    asked: list[str] = []
+
+    def is_vector(root: Instruction) -> bool:
+        asked.append(root.name)
+        return root.shape.rank == 1
+
+    @rule(op("negate", "x"), signature=is_vector)
+    def drop(m: Match) -> Instruction:
+        """-x → x, which is not so."""
+        return m.x
+
+    text = """HloModule m
+    ENTRY e {
+      a = f32[4] parameter(0)
+      b = f32[] parameter(1)
+      c = f32[4] negate(a)
+      d = f32[4] negate(a)
+      f = f32[] negate(b)
+      g = f32[] negate(b)
+      ROOT r = (f32[4], f32[4], f32[], f32[]) tuple(c, d, f, g)
+    }"""
+    module = parse_module(text)
+    table = RuleTable([drop])
+    assert RuleEngine(module, table, PassContext(), Settings()).run_all()
+    assert [i.name for i in module.entry.root.operands] == ["a", "a", "f", "g"]
+    assert asked == ["c", "f"]
+
+
+def test_candidates_have_the_orders_of_operands_that_may_fit() -> None:
+    module = parse_module(TEXT)
+    table = RuleTable([double])
+    ((rule_found, pattern),) = table.candidates(module["scaled"])
+    assert rule_found is double
+    assert len(pattern.in_orders()) == 1
+    assert not table.candidates(module["sum"])
 
 
 def test_a_run_stops_at_the_limit_of_applications() -> None:

@@ -20,6 +20,7 @@ from hloopt.passes.rewriting.rules.build import Builder as Builder
 from hloopt.passes.rewriting.rules.pattern import Pattern as Pattern
 from hloopt.passes.rewriting.rules.pattern import broadcast_of_scalar as broadcast_of_scalar
 from hloopt.passes.rewriting.rules.pattern import constant as constant
+from hloopt.passes.rewriting.rules.pattern import either as either
 from hloopt.passes.rewriting.rules.pattern import op as op
 from hloopt.passes.rewriting.rules.pattern import scalar_constant as scalar_constant
 from hloopt.passes.rewriting.rules.pattern import splat as splat

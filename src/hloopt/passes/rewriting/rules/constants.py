@@ -36,7 +36,10 @@ def splat_of(constant: Instruction) -> Scalar | None:
     shape = constant.shape
     if not shape.is_array or not shape.element_count():
         return None
-    token = _splat_token(constant.payload, shape)
+    payload = constant.payload
+    if len(payload) <= _LONG:
+        return _short_splat(payload, shape)
+    token = _long_splat_token(payload)
     return None if token is None or shape.element_type is None else _read(token, shape.element_type)
 
 
@@ -108,9 +111,7 @@ def _float(value: float, name: str) -> str:
     return float_text(repr(value), name)
 
 
-def _splat_token(text: str, shape: Shape) -> str | None:
-    if len(text) <= _LONG:
-        return _short_splat_token(text, shape)
+def _long_splat_token(text: str) -> str | None:
     if ELIDED in text:
         return None
     first = _TOKEN.search(text)
@@ -122,7 +123,7 @@ def _splat_token(text: str, shape: Shape) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _short_splat_token(text: str, shape: Shape) -> str | None:
+def _short_splat(text: str, shape: Shape) -> Scalar | None:
     if ELIDED in text:
         return None
     tokens = _TOKEN.findall(_COMMENT.sub("", text))
@@ -130,7 +131,7 @@ def _short_splat_token(text: str, shape: Shape) -> str | None:
         return None
     if len(tokens) == 1 != shape.element_count():
         return None  # the first element: zeros behind it
-    return str(tokens[0])
+    return None if shape.element_type is None else _read(tokens[0], shape.element_type)
 
 
 def _read(token: str, kind: ElementType) -> Scalar | None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hloopt.analysis.calls import callees_first, calls_by_computation
 from hloopt.analysis.side_effects import SideEffects
+from hloopt.collector import collector_paused
 from hloopt.diagnostics import LiteralError, counted
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import depth_first, post_order, stable_order
+from hloopt.ir.ordering import PostOrders, depth_first, stable_order
 from hloopt.ir.shapes.shape import compatible
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.replace import (
@@ -21,7 +23,17 @@ from hloopt.passes.rewriting.replace import (
     shardings_differ,
 )
 from hloopt.passes.rewriting.rules.build import Builder, MustStay
-from hloopt.passes.rewriting.rules.rule import Edited, Match, Missed, Result, Rule, RuleTable
+from hloopt.passes.rewriting.rules.rule import (
+    INDEXED,
+    Candidates,
+    Edited,
+    Match,
+    Missed,
+    Result,
+    Rule,
+    RuleTable,
+    has_dynamic_shape,
+)
 from hloopt.preserves import Preserves
 
 MOST_SWEEPS = 50
@@ -53,13 +65,26 @@ class RuleEngine:
     def __init__(
         self, module: Module, table: RuleTable, context: PassContext, settings: Settings
     ) -> None:
+        self._module = module
+        self._orders = PostOrders()
         self._table = table
         self._context = context
         self._settings = settings
         self._effects = SideEffects(module)
         self._touched: dict[Instruction, None] = {}
         self._reducers: dict[tuple[str, str], Computation] = {}
+        self._unused: Match | None = None
         self._reported: set[tuple[Instruction, Rule]] = set()
+
+    def run_all(self) -> bool:
+        """Apply rules to all computations but fusions, callees first; whether one applied."""
+        changed = False
+        with collector_paused():
+            calls = calls_by_computation(self._module, self._orders.of)
+            for computation in callees_first(self._module, calls):
+                if not computation.is_fusion:
+                    changed = self.run(computation) or changed
+        return changed
 
     def run(self, computation: Computation) -> bool:
         """Apply rules, operands first, until none applies; whether one did.
@@ -70,11 +95,13 @@ class RuleEngine:
         if not self._has_work(computation):
             return False
         changed = False
-        work: Sequence[Instruction] = post_order(computation)
+        candidates = self._table.candidates
+        work: Sequence[Instruction] = self._orders.of(computation)
         for _ in range(self._settings.max_sweeps):
             self._touched = {}
             for instruction in work:
-                if self._visit(instruction):
+                rules = candidates(instruction)
+                if rules and self._visit(instruction, rules):
                     changed = True
             if not self._touched or self._context.is_at_limit:
                 break
@@ -98,36 +125,42 @@ class RuleEngine:
 
     # -- one instruction ----------------------------------------------------------------------
 
-    def _visit(self, root: Instruction) -> bool:
-        rules = self._table.candidates(root)
-        if not rules or (self._touched and root not in root.parent):
+    def _visit(self, root: Instruction, rules: Candidates) -> bool:
+        if self._touched and root not in root.parent:
             return False
-        is_dynamic: bool | None = None
-        if self._context.is_at_limit:
-            return False
+        match: Match | None = None
         preserve = self._settings.preserve
-        for rule in rules:
-            found = rule.pattern.match(root)
-            if found is None:
+        many = root.operands[INDEXED:]
+        for rule, pattern in rules:
+            found = pattern.match(root)
+            if found is None or (many and not rule.dynamic and has_dynamic_shape(root, many)):
                 continue
-            if not rule.dynamic:
-                if is_dynamic is None:
-                    is_dynamic = _is_dynamic(root)
-                if is_dynamic:
-                    continue
             if preserve != "finite" and not rule.keeps(root, preserve):
                 self._missed(root, rule, f"it keeps results only up to '{rule.floats}'")
-            elif self._try(root, rule, found):
+                continue
+            if match is None:
+                if self._context.is_at_limit:
+                    return False
+                match = self._match_at(root)
+            match.bind(found)
+            if self._try(match, rule):
                 return True
         return False
 
-    def _try(self, root: Instruction, rule: Rule, found: dict[str, Instruction]) -> bool:
-        settings = self._settings
-        bound = root.has_control_dependencies and not rule.moves_control
-        build = Builder(root.parent, only_existing=bound, reducers=self._reducers)
-        match = settings.match_class(
-            root, found, build, settings.options, settings.layout_sensitive
-        )
+    def _match_at(self, root: Instruction) -> Match:
+        """The match that rules get, one after the other, until one applies: then a new one."""
+        match, settings = self._unused, self._settings
+        if match is None or match.build.computation is not root.parent:
+            build = Builder(root.parent, reducers=self._reducers)
+            match = self._unused = settings.match_class(
+                root, {}, build, settings.options, settings.layout_sensitive
+            )
+        match.root = root
+        return match
+
+    def _try(self, match: Match, rule: Rule) -> bool:
+        root, build = match.root, match.build
+        build.only_existing = not rule.moves_control and root.has_control_dependencies
         try:
             result = rule.rewrite(match)
         except MustStay:
@@ -139,8 +172,11 @@ class RuleEngine:
         if result is None or isinstance(result, Missed):
             if result is not None:
                 self._missed(root, rule, result.reason)
-            self._discard(build.made)
+            if build.made:
+                self._discard(build.made)
+            match.touched.clear()
             return False
+        self._unused = None
         self._apply(root, rule, result, match)
         return True
 
@@ -185,7 +221,8 @@ class RuleEngine:
             self._touch_users([root, *match.touched])
             self._remove_dead([root, *match.touched, *made])
             return
-        context.applied(root, f"{rule.name}: replaced by %{result.name}")
+        if context.wants_remarks:
+            context.applied(root, f"{rule.name}: replaced by %{result.name}")
         orphans = list(dict.fromkeys(root.operands))
         is_renamed = result in match.build.made and _keeps_name(root, result)
         replace_instruction(root, result)
@@ -254,12 +291,4 @@ def _keeps_name(old: Instruction, new: Instruction) -> bool:
     """Whether a new instruction takes the name of the old one: it does the same."""
     return old.opcode is new.opcode and (
         old.opcode is not Opcode.CUSTOM_CALL or custom_call_target(old) == custom_call_target(new)
-    )
-
-
-def _is_dynamic(root: Instruction) -> bool:
-    return any(
-        leaf.is_dynamic
-        for shape in (root.shape, *[operand.shape for operand in root.operands])
-        for leaf in (shape.leaves() if shape.is_tuple else (shape,))
     )

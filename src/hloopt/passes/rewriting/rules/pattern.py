@@ -8,13 +8,13 @@ matches `a + (b - a)` and its mirror image. A name that occurs twice stands for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_value
+from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_of
 
 Found: TypeAlias = dict[str, Instruction]
 Test: TypeAlias = Callable[[Instruction], bool]
@@ -30,6 +30,12 @@ class _Node:
     operands: tuple[_Node, ...] | None
     name: str | None = None
     tests: tuple[Test, ...] = ()
+    is_bare: bool = field(init=False)
+    """Whether it is a name for whatever instruction."""
+
+    def __post_init__(self) -> None:
+        bare = self.opcodes is None and self.operands is None and not self.tests
+        object.__setattr__(self, "is_bare", bare and self.name is not None)
 
     def fits(self, instruction: Instruction, found: Found) -> bool:
         """Whether it can be laid over `instruction`; adds the names of what it finds."""
@@ -49,12 +55,30 @@ class _Node:
         if parts is None:
             return True
         operands = instruction.operands
-        if len(operands) != len(parts):
-            return False
-        for part, operand in zip(parts, operands, strict=True):  # noqa: SIM110  # called often
-            if not part.fits(operand, found):
+        return len(operands) == len(parts) and self.fits_operands(operands, found)
+
+    def fits_operands(self, operands: Sequence[Instruction], found: Found) -> bool:
+        """Whether the operands fit, which are as many as this pattern has."""
+        parts = self.operands or ()
+        for part, operand in zip(parts, operands, strict=True):
+            if part.is_bare:  # as most are: no call for these
+                known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # named
+                if known is not operand:
+                    return False
+            elif not part.fits(operand, found):
                 return False
         return True
+
+    def may_be_over(self, opcodes: Sequence[Opcode], count: int) -> bool:
+        """Whether it may have `count` operands, of which the first have these opcodes."""
+        parts = self.operands
+        return parts is None or (
+            len(parts) == count
+            and all(
+                part.opcodes is None or opcode in part.opcodes
+                for part, opcode in zip(parts, opcodes, strict=False)
+            )
+        )
 
 
 class Pattern:
@@ -64,11 +88,13 @@ class Pattern:
     for any: rules are indexed by them.
     """
 
-    __slots__ = ("_variants", "opcodes")
+    __slots__ = ("_count", "_variants", "opcodes")
 
     def __init__(self, variants: Iterable[_Node]) -> None:
         self._variants = tuple(variants)
-        self.opcodes = self._variants[0].opcodes
+        roots = [each.opcodes for each in self._variants]
+        self.opcodes = None if None in roots else frozenset().union(*filter(None, roots))
+        self._count = _plain_count(self._variants)
 
     # -- refinements --------------------------------------------------------------------------
 
@@ -95,20 +121,46 @@ class Pattern:
 
         O(nodes of the pattern) for each order of operands.
         """
+        operands = instruction.operands
+        if self._count is not None:  # of a root on which there are no other conditions
+            if len(operands) != self._count or instruction.opcode not in (self.opcodes or Opcode):
+                return None
+            for variant in self._variants:
+                found: Found = {}
+                if variant.fits_operands(operands, found):
+                    return found
+            return None
         for variant in self._variants:
-            found: Found = {}
+            found = {}
             if variant.fits(instruction, found):
                 return found
         return None
 
-    def operand_opcodes(self) -> list[tuple[frozenset[Opcode] | None, ...]]:
-        """The opcodes that the operands may have, for each order; empty for any operands."""
-        orders = [each.operands for each in self._variants if each.operands is not None]
-        return [tuple([node.opcodes for node in order]) for order in orders]
+    def over(self, opcodes: Sequence[Opcode], count: int) -> Pattern | None:
+        """This pattern for roots with so many operands, of which the first have these opcodes; None
+        where it fits none of them."""
+        fitting = [each for each in self._variants if each.may_be_over(opcodes, count)]
+        if len(fitting) == len(self._variants):
+            return self
+        return Pattern(fitting) if fitting else None
 
     def in_orders(self) -> tuple[_Node, ...]:
         """The pattern as trees with a fixed order of operands."""
         return self._variants
+
+
+def _plain_count(variants: tuple[_Node, ...]) -> int | None:
+    """The number of operands of all variants, of whose roots nothing is asked but one opcode."""
+    first = variants[0]
+    is_plain = first.operands is not None and all(
+        each.opcodes == first.opcodes
+        and each.operands is not None
+        and len(each.operands) == len(first.operands)
+        and each.name is None
+        and not each.tests
+        for each in variants
+    )
+    return len(first.operands) if is_plain and first.operands is not None else None
 
 
 PatternLike: TypeAlias = Pattern | str
@@ -140,6 +192,11 @@ def op(
     )
 
 
+def either(*patterns: Pattern) -> Pattern:
+    """The first of these patterns that fits."""
+    return Pattern(each for pattern in patterns for each in pattern.in_orders())
+
+
 def constant() -> Pattern:
     """A constant of any shape."""
     return op(Opcode.CONSTANT)
@@ -158,10 +215,16 @@ def splat(equal_to: Scalar | None = None) -> Pattern:
 
     With `equal_to` that value; -0 equals 0, as in comparisons of numbers.
     """
-    found = Pattern([_Node(_SPLATS, None)])
-    if equal_to is None:
-        return found.where(lambda instruction: splat_value(instruction) is not None)
-    return found.where(lambda instruction: splat_value(instruction) == equal_to)
+
+    def holds(instruction: Instruction) -> bool:
+        while instruction.opcode is Opcode.BROADCAST:
+            (instruction,) = instruction.operands
+        if instruction.opcode is not Opcode.CONSTANT:
+            return False
+        found = splat_of(instruction)
+        return found is not None and (equal_to is None or found == equal_to)
+
+    return Pattern([_Node(_SPLATS, None, tests=(holds,))])
 
 
 def broadcast_of_scalar(operand: PatternLike) -> Pattern:

@@ -11,7 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import compatible
 from hloopt.passes.rewriting.replace import shardings_differ
 from hloopt.passes.rewriting.rules.build import Builder
-from hloopt.passes.rewriting.rules.pattern import Found, Pattern
+from hloopt.passes.rewriting.rules.pattern import Found, Pattern, Test
 from hloopt.preserves import PRESERVES, Preserves
 
 
@@ -53,6 +53,10 @@ class Match:
         self.touched: list[Instruction] = []
         """Instructions that a rule changed itself, to be looked at again."""
 
+    def bind(self, found: Found) -> None:
+        """Give the names of another pattern that fits the same instruction."""
+        self._found = found
+
     def __getattr__(self, name: str) -> Instruction:
         try:
             return self._found[name]
@@ -93,6 +97,9 @@ class Rule:
     """Whether it may be applied where shapes are dynamic."""
     moves_control: bool
     """Whether a new instruction takes over the control dependencies of the one it replaces."""
+    signature: Test | None
+    """A condition on nothing but opcodes and shapes of the root and of its first three operands:
+    asked once for all instructions that agree in these."""
 
     @property
     def doc(self) -> str:
@@ -113,13 +120,14 @@ def rule(
     option: str | None = None,
     dynamic: bool = False,
     moves_control: bool = False,
+    signature: Test | None = None,
 ) -> Callable[[Callable[[Any], Result]], Rule]:
     """Make a rule of a function from Match to Result; its name is that of the function."""
 
     def decorate(rewrite: Callable[[Any], Result]) -> Rule:
         return Rule(
             name or rewrite.__name__.strip("_").replace("_", "-"),
-            *(pattern, rewrite, floats, layouts, option, dynamic, moves_control),
+            *(pattern, rewrite, floats, layouts, option, dynamic, moves_control, signature),
         )
 
     return decorate
@@ -135,13 +143,17 @@ def involves_floats(root: Instruction) -> bool:
 
 
 _Key: TypeAlias = tuple[object, ...]
-_MOST_INDEXED = 3
+Candidates: TypeAlias = tuple[tuple[Rule, Pattern], ...]
+"""Rules in order, each with its pattern for operands of known opcodes."""
+INDEXED = 3
+"""Operands whose opcodes and shapes a table looks at."""
 
 
 class RuleTable:
-    """Rules in order, indexed by the opcodes of an instruction and of its first operands.
+    """Rules in order, indexed by the opcodes and shapes of an instruction and its first operands.
 
-    What fits no rule by opcodes alone, as most instructions do, costs one look into a dict.
+    What fits no rule by these, as most instructions do, costs one look into a dict: a program has
+    few shapes, and its layers repeat them.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -150,36 +162,49 @@ class RuleTable:
         for each in self.rules:
             for opcode in each.pattern.opcodes or Opcode:
                 self._by_opcode.setdefault(opcode, []).append(each)
-        self._known: dict[_Key, tuple[Rule, ...]] = {}
+        self._known: dict[_Key, Candidates] = {}
 
-    def candidates(self, instruction: Instruction) -> tuple[Rule, ...]:
-        """The rules whose pattern may fit, in order. O(1)."""
+    def candidates(self, instruction: Instruction) -> Candidates:
+        """The rules that may apply by opcodes and shapes, in order. O(1)."""
         opcode = instruction.opcode
         if opcode not in self._by_opcode:
             return ()
         operands = instruction.operands
-        if len(operands) <= _MOST_INDEXED:
-            key: _Key = (opcode, *[operand.opcode for operand in operands])
+        key: _Key
+        if len(operands) == 1:
+            (x,) = operands
+            key = (opcode, instruction.shape, x.opcode, x.shape)
+        elif len(operands) == 2:
+            x, y = operands
+            key = (opcode, instruction.shape, x.opcode, x.shape, y.opcode, y.shape)
         else:
-            key = (opcode, len(operands))
+            key = (opcode, instruction.shape, len(operands))
+            for x in operands[:INDEXED]:
+                key = (*key, x.opcode, x.shape)
         known = self._known.get(key)
         if known is None:
-            opcodes = [o.opcode for o in operands] if len(operands) <= _MOST_INDEXED else None
-            known = self._known[key] = tuple(
-                each
-                for each in self._by_opcode[opcode]
-                if _may_fit(each.pattern, opcodes, len(operands))
-            )
+            known = self._known[key] = self._fitting(instruction)
         return known
 
+    def _fitting(self, instruction: Instruction) -> Candidates:
+        operands = instruction.operands
+        opcodes = [operand.opcode for operand in operands]
+        is_dynamic = has_dynamic_shape(instruction, operands[:INDEXED])
+        found: list[tuple[Rule, Pattern]] = []
+        for each in self._by_opcode[instruction.opcode]:
+            if is_dynamic and not each.dynamic:
+                continue
+            pattern = each.pattern.over(opcodes[:INDEXED], len(opcodes))
+            if pattern is None or not (each.signature is None or each.signature(instruction)):
+                continue
+            found.append((each, pattern))
+        return tuple(found)
 
-def _may_fit(pattern: Pattern, opcodes: list[Opcode] | None, count: int) -> bool:
-    orders = pattern.operand_opcodes()
-    if not orders:
-        return True
-    if len(orders[0]) != count:
-        return False
-    return opcodes is None or any(
-        all(allowed is None or own in allowed for allowed, own in zip(order, opcodes, strict=True))
-        for order in orders
+
+def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> bool:
+    """Whether the shape of an instruction or of one of these operands is dynamic."""
+    return any(
+        leaf.is_dynamic
+        for shape in (root.shape, *[operand.shape for operand in operands])
+        for leaf in (shape.leaves() if shape.is_tuple else (shape,))
     )

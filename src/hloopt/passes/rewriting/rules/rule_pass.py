@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hloopt.analysis.calls import callees_first
 from hloopt.ir.module import Module
 from hloopt.pass_framework.base import ModulePass, PassContext
 from hloopt.passes.rewriting.rules.engine import MOST_SWEEPS, RuleEngine, Settings
@@ -22,11 +21,7 @@ class RulePass(ModulePass):
         """Apply the rules; whether one applied. Linear in instructions and rewrites."""
         settings = Settings(options=self.options, max_sweeps=self.max_sweeps)
         engine = RuleEngine(module, RuleTable(self._chosen()), context, settings)
-        changed = False
-        for computation in callees_first(module):
-            if not computation.is_fusion:
-                changed = engine.run(computation) or changed
-        return changed
+        return engine.run_all()
 
     def _chosen(self) -> list[Rule]:
         """The rules whose option, if they have one, is on."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.calls import callees_first
 from hloopt.ir.module import Module
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.rewriting.rules.engine import MOST_SWEEPS, RuleEngine, Settings
@@ -50,8 +49,4 @@ class AlgebraicSimplifier(ModulePass):
             match_class=AlgsimpMatch,
         )
         engine = RuleEngine(module, self._table, context, settings)
-        changed = False
-        for computation in callees_first(module):
-            if not computation.is_fusion:
-                changed = engine.run(computation) or changed
-        return changed
+        return engine.run_all()

@@ -16,14 +16,19 @@ from hloopt.passes.rewriting.rules.constants import scalar_of, scalar_text, spla
 from hloopt.passes.rewriting.rules.pattern import broadcast_of_scalar, constant, op, value
 from hloopt.passes.rewriting.rules.rule import EDITED, Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_integer_vector,
+    is_several_elements,
+    is_tuple,
+)
 from hloopt.passes.simplification.algsimp.terms import is_float, is_integer, is_pred
 
 
-@rule(constant())
+@rule(constant(), signature=is_tuple)
 def constant_tuple(m: AlgsimpMatch) -> Result:
     """A tuple constant → tuple of constants."""
     shape = m.root.shape
-    if not shape.is_tuple or ELIDED in m.root.payload or m.root.has_control_dependencies:
+    if ELIDED in m.root.payload or m.root.has_control_dependencies:
         return None
     texts = _elements(m.root)
     parts = [
@@ -49,12 +54,10 @@ def _elements(root: Instruction) -> list[str]:
     return texts
 
 
-@rule(constant())
+@rule(constant(), signature=is_several_elements)
 def constant_to_broadcast(m: AlgsimpMatch) -> Result:
     """A constant of several elements that are all equal → broadcast of a scalar constant."""
     shape = m.root.shape
-    if not shape.is_array or shape.element_count() < 2:
-        return None
     found = splat_of(m.root)
     if found is None or found != found:
         return None
@@ -63,12 +66,10 @@ def constant_to_broadcast(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(scalar, (), shape)
 
 
-@rule(constant())
+@rule(constant(), signature=is_integer_vector)
 def constant_to_iota(m: AlgsimpMatch) -> Result:
     """The constant 0, 1, 2, … → iota; k times that → iota·broadcast(k)."""
     shape = m.root.shape
-    if shape.rank != 1 or shape.dimensions[0] < 2 or not is_integer(m.root):
-        return None
     step = _step(m.root)
     if step is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from hloopt.diagnostics import PipelineError, did_you_mean
 from hloopt.passes.rewriting.rules.rule import Rule, RuleTable
@@ -105,10 +105,18 @@ def table_for(options: AlgsimpOptions) -> RuleTable:
     """The rules that run with these options. Raises PipelineError for unknown `disable_rules`."""
     check_names(options.disable_rules)
     left_out = "sensitive" if not options.is_layout_sensitive else "insensitive"
-    return RuleTable(
-        rule
-        for rule in RULES
-        if rule.layouts != left_out
-        and rule.name not in options.disable_rules
-        and (rule.option is None or getattr(options, rule.option))
+    return _table_of(
+        tuple(
+            rule.name
+            for rule in RULES
+            if rule.layouts != left_out
+            and rule.name not in options.disable_rules
+            and (rule.option is None or getattr(options, rule.option))
+        )
     )
+
+
+@lru_cache(maxsize=8)
+def _table_of(names: tuple[str, ...]) -> RuleTable:
+    """A table that all runs of a process share: what it knows of signatures stays true."""
+    return RuleTable(rules_by_name()[name] for name in names)

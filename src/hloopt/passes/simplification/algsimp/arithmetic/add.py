@@ -87,7 +87,7 @@ def add_of_updated_zeros(m: AlgsimpMatch) -> Result:
 def factor_sum(m: AlgsimpMatch) -> Result:
     """A·C + B·C → (A + B)·C: exact for integers and where C is a power of two, overflow and
     underflow aside; for other floats with enable_floats_are_real."""
-    if m.x is m.y:
+    if m.x is m.y or not any(x in m.y.operands for x in m.x.operands):
         return None
     for c_of_x in (1, 0):
         for c_of_y in (1, 0):

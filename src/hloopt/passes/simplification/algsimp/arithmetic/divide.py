@@ -8,9 +8,10 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.element_type import ElementType
 from hloopt.passes.rewriting.rules.constants import integer_range, scalar_of, splat_value
-from hloopt.passes.rewriting.rules.pattern import op, splat, value
+from hloopt.passes.rewriting.rules.pattern import either, op, splat, value
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import is_inexact
 from hloopt.passes.simplification.algsimp.terms import (
     is_float,
     is_integer,
@@ -23,13 +24,16 @@ _SMALLEST = 2.0**-14
 """The smallest inverse that is a normal number in all types with 5 bits of exponent, or more."""
 
 
+_CONSTANT = either(op("constant"), op("broadcast", op("constant")))
+
+
 @rule(op("divide", "a", splat(1)), dynamic=True)
 def divide_by_one(m: AlgsimpMatch) -> Result:
     """A / 1 → A."""
     return m.if_compatible(m.a)
 
 
-@rule(op("divide", "a", op(("constant", "broadcast")).named("b")))
+@rule(op("divide", "a", _CONSTANT.named("b")))
 def divide_by_power_of_two(m: AlgsimpMatch) -> Result:
     """Integer A / 2^k → a shift; of |A|, for signed A, since division rounds to 0."""
     exponent = _exponent(m)
@@ -109,14 +113,16 @@ def divide_by_rsqrt(m: AlgsimpMatch) -> Result:
     return m.build.make("multiply", m.a, m.build.make("sqrt", m.b), shape=m.root.shape)
 
 
-@rule(op("divide", "a", op(("constant", "broadcast")).named("c")), floats="rounding")
+@rule(
+    op("divide", "a", _CONSTANT.named("c")),
+    floats="rounding",
+    signature=is_inexact,
+)
 def divide_by_constant(m: AlgsimpMatch) -> Result:
     """A / C → A·(1/C) for floats and complex numbers, also where C is broadcast."""
-    if kind_of(m.root) not in ("float", "complex") or m.a.opcode is Opcode.CONSTANT:
+    if m.a.opcode is Opcode.CONSTANT:
         return None
     source = m.c.operands[0] if m.c.opcode is Opcode.BROADCAST else m.c
-    if source.opcode is not Opcode.CONSTANT:
-        return None
     found = splat_value(source)
     if found is not None and not found:
         return Missed("it divides by 0")

@@ -15,14 +15,13 @@ from hloopt.passes.simplification.algsimp.shapes import (
     only_inserts_ones,
     without_ones,
 )
+from hloopt.passes.simplification.algsimp.signatures import reads_ones, repeats_nothing
 from hloopt.passes.simplification.algsimp.terms import is_elementwise
 
 
-@rule(op("broadcast", "x"))
+@rule(op("broadcast", "x"), signature=repeats_nothing)
 def broadcast_to_reshape(m: AlgsimpMatch) -> Result:
     """A broadcast that repeats nothing and keeps the order of dimensions → reshape."""
-    if m.x.shape.element_count() != m.root.shape.element_count():
-        return None
     if not is_sorted(dimensions_of(m.root)):
         return None
     if m.same_shape(m.x, m.root):
@@ -30,11 +29,11 @@ def broadcast_to_reshape(m: AlgsimpMatch) -> Result:
     return m.build.reshape(m.x, m.root.shape)
 
 
-@rule(op("broadcast", "x"))
+@rule(op("broadcast", "x"), signature=repeats_nothing)
 def broadcast_to_transpose(m: AlgsimpMatch) -> Result:
     """A broadcast that repeats nothing and has the rank of its operand → transpose."""
     x, root = m.x.shape, m.root.shape
-    if x.rank != root.rank or x.element_count() != root.element_count():
+    if x.rank != root.rank:
         return None
     return m.build.transpose(m.x, inverse(dimensions_of(m.root)), root)
 
@@ -78,6 +77,9 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
 
 def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction, bool]] | None:
     """The operands for a user above its broadcasts, with whether each is a scalar to spread."""
+    for operand in user.operands:
+        if operand.opcode is not Opcode.BROADCAST:
+            return None
     if not is_elementwise(user) or user.opcode is Opcode.COPY or user.shape.is_dynamic:
         return None
     if user.has_control_dependencies or user.called or not (user.users or user.is_root):
@@ -85,8 +87,6 @@ def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction
     places = dimensions_of(m.root)
     found: list[tuple[Instruction, bool]] = []
     for operand in user.operands:
-        if operand.opcode is not Opcode.BROADCAST:
-            return None
         (source,) = operand.operands
         if source.shape.is_scalar:
             found.append((source, True))
@@ -139,13 +139,16 @@ def broadcast_of_broadcast(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(m.x, [places[d] for d in dimensions_of(m.inner)], m.root.shape)
 
 
-@rule(op("broadcast", "x"), layouts="insensitive", option="enable_broadcast_degenerate_dimension")
+@rule(
+    op("broadcast", "x"),
+    layouts="insensitive",
+    option="enable_broadcast_degenerate_dimension",
+    signature=reads_ones,
+)
 def broadcast_of_ones(m: AlgsimpMatch) -> Result:
     """broadcast(x) → broadcast(reshape(x)) without the dimensions of size 1 that x has."""
     sizes = m.x.shape.dimensions
     kept = [d for d, size in enumerate(sizes) if size != 1]
-    if len(kept) == len(sizes):
-        return None
     places = dimensions_of(m.root)
     small = m.build.reshape(m.x, without_ones(sizes))
     return m.build.broadcast(small, [places[d] for d in kept], m.root.shape)

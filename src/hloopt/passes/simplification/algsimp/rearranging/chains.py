@@ -8,7 +8,7 @@ from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
-from hloopt.passes.rewriting.rules.pattern import op
+from hloopt.passes.rewriting.rules.pattern import either, op
 from hloopt.passes.rewriting.rules.rule import Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch, AlgsimpOptions
 from hloopt.passes.simplification.algsimp.shapes import (
@@ -16,12 +16,19 @@ from hloopt.passes.simplification.algsimp.shapes import (
     is_identity,
     transpose_is_bitcast,
 )
+from hloopt.passes.simplification.algsimp.signatures import moves_a_one
 
 _MOVES = ("reshape", "bitcast", "transpose")
 _LONGEST = 64
 
 
-@rule(op(_MOVES), moves_control=True)
+@rule(
+    either(op("transpose", "x"), op(("reshape", "bitcast"), op(_MOVES).named("x"))),
+    moves_control=True,
+    signature=lambda move: (
+        move.opcode is Opcode.TRANSPOSE or moves_a_one(move.operands[0].shape, move.shape)
+    ),
+)
 def transpose_reshape_chain(m: AlgsimpMatch) -> Result:
     """A chain of transposes, and of reshapes that only move a dimension of size 1, goes where the
     transposes undo each other and the shape is again that of its start; with layouts it becomes a
@@ -50,7 +57,7 @@ def _undone(root: Instruction, m: AlgsimpMatch) -> Iterator[Instruction]:
             order = _through(current, order)
         elif (
             current.opcode not in (Opcode.RESHAPE, Opcode.BITCAST)
-            or not _moves_a_one(before.shape, current.shape)
+            or not moves_a_one(before.shape, current.shape)
             or (
                 current.opcode is Opcode.BITCAST
                 and not (
@@ -73,16 +80,6 @@ def _through(transpose: Instruction, order: list[int]) -> list[int]:
     places = {d: n for n, d in enumerate(d for d, size in enumerate(sizes) if size != 1)}
     moved = [places[d] for d in dimensions_of(transpose) if sizes[d] != 1]
     return [moved[n] for n in order]
-
-
-def _moves_a_one(before: Shape, after: Shape) -> bool:
-    """Whether shapes agree but for at most one dimension of size 1 on each side."""
-    sides = []
-    for sizes in (before.dimensions, after.dimensions):
-        sides.append(
-            {sizes} | {(*sizes[:d], *sizes[d + 1 :]) for d, size in enumerate(sizes) if size == 1}
-        )
-    return not sides[0].isdisjoint(sides[1])
 
 
 def reshape_is_bitcast(options: AlgsimpOptions, before: Shape, after: Shape) -> bool:

@@ -11,6 +11,7 @@ from hloopt.passes.rewriting.rules.constants import scalar_of, wrapped
 from hloopt.passes.rewriting.rules.pattern import constant, op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import is_typed_as_its_operand
 
 _MANTISSA = {
     **{"f64": (11, 52), "f32": (8, 23), "f16": (5, 10), "bf16": (8, 7), "f8e5m2": (5, 2)},
@@ -56,11 +57,9 @@ def _part(kind: ElementType) -> ElementType:
     return ELEMENT_TYPES["f32" if kind.bits == 64 else "f64"]
 
 
-@rule(op("convert", "x"), dynamic=True)
+@rule(op("convert", "x"), dynamic=True, signature=is_typed_as_its_operand)
 def convert_to_same_type(m: AlgsimpMatch) -> Result:
     """A convert to the type of its operand → operand."""
-    if m.x.shape.element_type is not m.root.shape.element_type:
-        return None
     return m.if_compatible(m.x)
 
 

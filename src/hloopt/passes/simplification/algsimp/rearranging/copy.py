@@ -11,6 +11,7 @@ from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.rearranging.chains import reshape_is_bitcast
 from hloopt.passes.simplification.algsimp.shapes import is_bitcast
+from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand
 
 _UNARY = tuple(ELEMENTWISE_UNARY - {Opcode.COPY, Opcode.BITCAST_CONVERT})
 
@@ -63,7 +64,7 @@ def _touches_host(*values: Instruction) -> bool:
                for v in values)  # fmt: skip
 
 
-@rule(op("copy", "x"), dynamic=True)
+@rule(op("copy", "x"), dynamic=True, signature=is_as_its_operand)
 def copy_of_same_shape(m: AlgsimpMatch) -> Result:
     """A copy that changes no layout → operand, unless it is the root of the entry and sharded."""
     if not m.same_shape(m.x, m.root):

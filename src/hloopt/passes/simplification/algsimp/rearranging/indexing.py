@@ -14,6 +14,7 @@ from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import has_zero, kept_by_ones
+from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, reads, takes_whole
 
 _SLICE = op("dynamic-slice").where(lambda i: not i.parent.is_asynchronous)
 _UPDATE = op("dynamic-update-slice").where(lambda i: not i.parent.is_asynchronous)
@@ -37,14 +38,17 @@ def sizes_of(dynamic_slice: Instruction) -> tuple[int, ...]:
     return parse_ints(dynamic_slice.attributes.get("dynamic_slice_sizes", "{}"))
 
 
-@rule(_SLICE, dynamic=True)
+@rule(_SLICE, dynamic=True, signature=is_as_its_operand)
 def dynamic_slice_of_whole(m: AlgsimpMatch) -> Result:
     """A dynamic-slice with the shape of its operand → operand: offsets are clamped to 0."""
     x = m.root.operands[0]
     return m.if_compatible(x) if m.same_shape(x, m.root) else None
 
 
-@rule(op(("dynamic-slice", "dynamic-update-slice")).where(lambda i: not i.parent.is_asynchronous))
+@rule(
+    op(("dynamic-slice", "dynamic-update-slice")).where(lambda i: not i.parent.is_asynchronous),
+    signature=takes_whole,
+)
 def offsets_of_whole_dimensions(m: AlgsimpMatch) -> Result:
     """Offsets of dimensions that are taken whole → 0, to which they are clamped."""
     offsets = offsets_of(m.root)
@@ -62,12 +66,12 @@ def offsets_of_whole_dimensions(m: AlgsimpMatch) -> Result:
     return m.build.clone(m.root, [*m.root.operands[: -len(offsets)], *new], m.root.shape)
 
 
-@rule(_SLICE)
+@rule(_SLICE, signature=reads("broadcast"))
 def dynamic_slice_of_broadcast(m: AlgsimpMatch) -> Result:
     """dynamic-slice(broadcast(x)) → broadcast(dynamic-slice(x)), or broadcast(x) where no
     dimension of x is sliced."""
     spread, offsets = m.root.operands[0], offsets_of(m.root)
-    if spread.opcode is not Opcode.BROADCAST or offsets is None:
+    if offsets is None:
         return None
     places = dimensions_of(spread)
     (x,) = spread.operands
@@ -77,12 +81,12 @@ def dynamic_slice_of_broadcast(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(x, places, m.root.shape)
 
 
-@rule(_SLICE, layouts="insensitive")
+@rule(_SLICE, layouts="insensitive", signature=reads("reshape"))
 def dynamic_slice_of_reshape(m: AlgsimpMatch) -> Result:
     """dynamic-slice(reshape(x)) → reshape(dynamic-slice(x)) where the reshape only inserts or
     deletes dimensions of size 1."""
     reshape, offsets = m.root.operands[0], offsets_of(m.root)
-    if reshape.opcode is not Opcode.RESHAPE or offsets is None or not offsets:
+    if not offsets:
         return None
     (x,) = reshape.operands
     before, after = x.shape.dimensions, reshape.shape.dimensions
@@ -97,11 +101,11 @@ def dynamic_slice_of_reshape(m: AlgsimpMatch) -> Result:
     return m.build.reshape(m.build.dynamic_slice(x, starts, sizes), m.root.shape)
 
 
-@rule(_SLICE, layouts="insensitive")
+@rule(_SLICE, layouts="insensitive", signature=reads("transpose"))
 def dynamic_slice_of_transpose(m: AlgsimpMatch) -> Result:
     """dynamic-slice(transpose(x)) → transpose(dynamic-slice(x))."""
     transpose, offsets = m.root.operands[0], offsets_of(m.root)
-    if transpose.opcode is not Opcode.TRANSPOSE or offsets is None:
+    if offsets is None:
         return None
     order = dimensions_of(transpose)
     place = {old: new for new, old in enumerate(order)}
@@ -133,7 +137,7 @@ def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
     return m.build.slice(x, slices, m.root.shape)
 
 
-@rule(_SLICE)
+@rule(_SLICE, signature=reads("iota", "multiply"))
 def dynamic_slice_of_iota(m: AlgsimpMatch) -> Result:
     """One element of a rank-1 iota, or of iota·broadcast(k) → the clamped offset, times k."""
     offsets = offsets_of(m.root)
@@ -166,12 +170,12 @@ def dynamic_slice_of_iota(m: AlgsimpMatch) -> Result:
     return build.reshape(result, m.root.shape)
 
 
-@rule(_SLICE)
+@rule(_SLICE, signature=reads("dynamic-slice"))
 def dynamic_slice_of_dynamic_slice(m: AlgsimpMatch) -> Result:
     """dynamic-slice(dynamic-slice(x, i), j) → dynamic-slice(x, i + j), both clamped to where they
     take something."""
     inner, outer = m.root.operands[0], offsets_of(m.root)
-    if inner.opcode is not Opcode.DYNAMIC_SLICE or outer is None:
+    if outer is None:
         return None
     first = offsets_of(inner)
     if first is None or inner.has_control_dependencies:
@@ -233,12 +237,12 @@ def _clamped(m: AlgsimpMatch, offset: Instruction, most: int) -> Instruction:
 # -- dynamic-update-slice -------------------------------------------------------------------------
 
 
-@rule(_UPDATE)
+@rule(_UPDATE, signature=reads("broadcast"))
 def update_to_pad(m: AlgsimpMatch) -> Result:
     """A dynamic-update-slice of a broadcast scalar at constant offsets → pad of the update."""
     whole, part = m.root.operands[:2]
     offsets = offsets_of(m.root)
-    if whole.opcode is not Opcode.BROADCAST or offsets is None:
+    if offsets is None:
         return None
     (scalar,) = whole.operands
     if not scalar.shape.is_scalar or scalar.shape.element_type is not part.shape.element_type:

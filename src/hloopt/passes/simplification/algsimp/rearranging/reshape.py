@@ -11,30 +11,28 @@ from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import (
     common_factors,
-    has_zero,
     is_identity,
     is_sorted,
     kept_by_ones,
     transpose_moves_only_ones,
     unmodified,
 )
+from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, is_empty
 from hloopt.passes.simplification.algsimp.terms import kind_of
 
 _EXACT = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}
 _MOST_CHUNKS = 5
 
 
-@rule(op("reshape", "x"), moves_control=True)
+@rule(op("reshape", "x"), moves_control=True, signature=is_empty)
 def reshape_of_empty(m: AlgsimpMatch) -> Result:
     """A reshape without elements → constant."""
-    if not has_zero(m.root.shape):
-        return None
     return m.build.make(
         "constant", shape=m.root.shape, payload=nest_values((), m.root.shape.dimensions)
     )
 
 
-@rule(op("reshape", "x"), dynamic=True)
+@rule(op("reshape", "x"), dynamic=True, signature=is_as_its_operand)
 def reshape_to_same_shape(m: AlgsimpMatch) -> Result:
     """A reshape to the shape of its operand → operand."""
     return m.x if m.same_shape(m.x, m.root) else None

@@ -10,13 +10,14 @@ from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import is_effective_scalar
+from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand
 
 
 def is_unstrided(slices: tuple[Slice, ...]) -> bool:
     return all(s.stride == 1 for s in slices)
 
 
-@rule(op("slice", "x"))
+@rule(op("slice", "x"), signature=is_as_its_operand)
 def slice_of_whole(m: AlgsimpMatch) -> Result:
     """A slice with the shape of its operand → operand."""
     return m.if_compatible(m.x) if m.same_shape(m.x, m.root) else None
@@ -175,6 +176,8 @@ def slice_of_reverse(m: AlgsimpMatch) -> Result:
 def slice_without_steps(m: AlgsimpMatch) -> Result:
     """A stride that takes no second step → 1."""
     slices = slices_of(m.root)
+    if is_unstrided(slices):
+        return None
     taken = [
         Slice(s.start, s.start + 1)
         if s.stride != 1 and s.start < s.limit <= s.start + s.stride else s

@@ -7,7 +7,7 @@ from hloopt.ir.attributes.values import Slice
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_UNARY, Opcode
-from hloopt.passes.rewriting.rules.pattern import op
+from hloopt.passes.rewriting.rules.pattern import Pattern, constant, either, op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.dot_dimensions import (
@@ -17,7 +17,13 @@ from hloopt.passes.simplification.algsimp.reductions.dot_dimensions import (
     has_plain_algorithm,
     make_dot,
 )
-from hloopt.passes.simplification.algsimp.shapes import has_zero, inverse, is_identity
+from hloopt.passes.simplification.algsimp.shapes import inverse, is_identity
+from hloopt.passes.simplification.algsimp.signatures import (
+    has_vector,
+    is_or_reads_empty,
+    is_outer_product,
+    reads_ones,
+)
 from hloopt.passes.simplification.algsimp.terms import is_float, only_user
 
 
@@ -36,15 +42,26 @@ DOT = op("dot", "a", "b")
 REDUCED_DOT = DOT.where(lambda dot: not _is_unreduced(dot))
 
 
-@rule(DOT, layouts="insensitive")
+def _beside_constant(pattern: Pattern) -> Pattern:
+    """A dot of what fits a pattern and a constant, on either side."""
+    a, b = pattern.named("a"), pattern.named("b")
+    found = either(op("dot", a, constant().named("b")), op("dot", constant().named("a"), b))
+    return found.where(lambda dot: not _is_unreduced(dot))
+
+
+@rule(DOT, layouts="insensitive", signature=is_or_reads_empty)
 def dot_of_empty(m: AlgsimpMatch) -> Result:
     """A dot without elements, in its operands or its result → broadcast of 0."""
-    if not any(has_zero(i.shape) for i in (m.a, m.b, m.root)):
-        return None
     return m.build.splat(0, m.root.shape)
 
 
-@rule(DOT, layouts="insensitive", option="enable_dot_to_multiply_rewrite", floats="finite")
+@rule(
+    DOT,
+    layouts="insensitive",
+    option="enable_dot_to_multiply_rewrite",
+    floats="finite",
+    signature=is_outer_product,
+)
 def dot_to_multiply(m: AlgsimpMatch) -> Result:
     """A dot without contracting dimensions → multiply of both operands, broadcast."""
     dims = dot_dimensions(m.root)
@@ -70,7 +87,13 @@ def _in_order(m: AlgsimpMatch, x: Instruction, side: Side) -> Instruction:
     return x if is_identity(order) else m.build.transpose(x, order)
 
 
-@rule(REDUCED_DOT, layouts="insensitive", option="enable_dot_strength_reduction", floats="finite")
+@rule(
+    REDUCED_DOT,
+    layouts="insensitive",
+    option="enable_dot_strength_reduction",
+    floats="finite",
+    signature=has_vector,
+)
 def dot_to_reduce(m: AlgsimpMatch) -> Result:
     """A dot with a vector → reduce(multiply): one side has only batch and contracting dimensions,
     on CPU both. Floats are summed in f32, f64 in f64."""
@@ -103,7 +126,7 @@ def dot_to_reduce(m: AlgsimpMatch) -> Result:
     return build.convert(total, m.root.shape.type_name)
 
 
-@rule(REDUCED_DOT, layouts="insensitive")
+@rule(_beside_constant(op("reshape", op("transpose"))), layouts="insensitive")
 def dot_of_rearranged(m: AlgsimpMatch) -> Result:
     """dot(reshape(transpose(x)), C) → dot(reshape(x), reshape(transpose(reshape(C)))), where the
     transpose only permutes what the reshape merges into the contracting dimension: the constant is
@@ -151,7 +174,7 @@ def _merged_run(
     return run if extra > 0 and rest == others else None
 
 
-@rule(REDUCED_DOT, layouts="insensitive", floats="rounding")
+@rule(_beside_constant(op("concatenate")), layouts="insensitive", floats="rounding")
 def dot_of_concatenate(m: AlgsimpMatch) -> Result:
     """dot(concatenate(a, b, …), C) along the contracting dimension → sum of dots with slices of the
     constant, for a result of rank 2 without batch dimensions."""
@@ -182,7 +205,7 @@ def dot_of_concatenate(m: AlgsimpMatch) -> Result:
     return None
 
 
-@rule(REDUCED_DOT, layouts="insensitive")
+@rule(_beside_constant(op("dynamic-slice")), layouts="insensitive")
 def dot_of_dynamic_slice(m: AlgsimpMatch) -> Result:
     """dot(dynamic-slice(C1), C2) → dynamic-slice(dot(C1, C2)) where the slice is a vector that
     spans the contracting dimension: the product is computed before the program runs."""
@@ -209,12 +232,10 @@ def dot_of_dynamic_slice(m: AlgsimpMatch) -> Result:
     return None
 
 
-@rule(REDUCED_DOT, layouts="insensitive")
+@rule(REDUCED_DOT, layouts="insensitive", signature=reads_ones)
 def dot_without_ones(m: AlgsimpMatch) -> Result:
     """Dimensions of size 1 of the operands are reshaped away, and put back behind the dot."""
     dims = dot_dimensions(m.root)
-    if not any(1 in x.shape.dimensions for x in (m.a, m.b)):
-        return None
     operands, sides = [], []
     for x, side in zip((m.a, m.b), dims.sides, strict=True):
         sizes = x.shape.dimensions

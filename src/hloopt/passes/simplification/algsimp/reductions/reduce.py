@@ -23,12 +23,17 @@ from hloopt.passes.simplification.algsimp.reductions.reducers import (
     operation_of,
 )
 from hloopt.passes.simplification.algsimp.shapes import has_zero, is_sorted, unmodified
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_or_reads_empty,
+    is_tuple,
+    repeats_nothing,
+)
 from hloopt.passes.simplification.algsimp.terms import is_float
 
 _NOT_NEUTRAL = Missed("its reducer may not ignore the initial value")
 
 
-@rule(op(("reduce", "reduce-window")))
+@rule(op(("reduce", "reduce-window")), signature=is_or_reads_empty)
 def reduce_of_empty(m: AlgsimpMatch) -> Result:
     """A reduce without elements, before or after it → broadcast of the initial value, or a tuple of
     them."""
@@ -45,12 +50,12 @@ def reduce_of_empty(m: AlgsimpMatch) -> Result:
     return build.make("tuple", *parts, shape=root.shape)
 
 
-@rule(op(("reduce", "reduce-window"), "x", "init"))
+@rule(op(("reduce", "reduce-window"), "x", "init"), signature=is_tuple)
 def reduce_one_tuple(m: AlgsimpMatch) -> Result:
     """A variadic reduce of one input, whose computation returns a 1-tuple → tuple(reduce)."""
     root = m.root
     body = root.called[0].root
-    if not root.shape.is_tuple or body.opcode is not Opcode.TUPLE or m.build.only_existing:
+    if body.opcode is not Opcode.TUPLE or m.build.only_existing:
         return None
     plain = clone_computation(root.called[0])[0]
     tuple_root = plain.root
@@ -63,15 +68,13 @@ def reduce_one_tuple(m: AlgsimpMatch) -> Result:
     return m.build.make("tuple", inner, shape=root.shape)
 
 
-@rule(op("reduce"), floats="finite")
+@rule(op("reduce"), floats="finite", signature=repeats_nothing)
 def reduce_of_ones(m: AlgsimpMatch) -> Result:
     """A reduce of dimensions of size 1 alone, from values that its reducer ignores → reshape; with
     layouts only where that is a bitcast."""
     count = len(m.root.operands) // 2
     operands, inits = m.root.operands[:count], m.root.operands[count:]
     shapes = m.root.shape.elements if m.root.shape.is_tuple else (m.root.shape,)
-    if operands[0].shape.element_count() != shapes[0].element_count():
-        return None
     for x, shape in zip(operands, shapes, strict=True):
         if x.shape.element_type is not shape.element_type:
             return None
@@ -232,7 +235,7 @@ def reduce_of_concatenate(m: AlgsimpMatch) -> Result:
 @rule(op("reduce", "x", scalar_constant().named("init")), layouts="insensitive")
 def reduce_beside_argmax(m: AlgsimpMatch) -> Result:
     """The maximum of what also feeds an argmax over the same dimensions → its element 0."""
-    if not is_plain(m):
+    if not is_plain(m) or len(m.x.users) == 1:
         return None
     opcode = operation_of(m.root.called[0])
     if opcode not in (Opcode.MAXIMUM, Opcode.MINIMUM):

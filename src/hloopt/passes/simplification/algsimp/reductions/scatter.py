@@ -6,7 +6,7 @@ from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.attributes.values import format_ints, parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.rewriting.rules.pattern import op
+from hloopt.passes.rewriting.rules.pattern import either, op
 from hloopt.passes.rewriting.rules.rule import Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.reducers import operation_of
@@ -30,7 +30,14 @@ def _is_sum(x: Instruction) -> bool:
     )
 
 
-@rule(op("add", "a", "b"), layouts="insensitive", floats="finite")
+@rule(
+    either(
+        op("add", op("scatter").named("a"), "b"),
+        op("add", "a", op("scatter").named("b")),
+    ),
+    layouts="insensitive",
+    floats="finite",
+)
 def add_of_scatters(m: AlgsimpMatch) -> Result:
     """add(scatter(o1, i1, u1), scatter(o2, i2, u2)) → one scatter of o1 + o2 by all indices and
     updates, or two in a row; with one scatter the other value is added to its operand."""
