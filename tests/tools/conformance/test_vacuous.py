@@ -123,7 +123,7 @@ def test_fields_and_options_are_checked(fields: dict[str, Any], message: str) ->
     ("fields", "reason"),
     [
         ({"pass": "windowed-einsum-handler"}, "hloopt has no pass 'windowed-einsum-handler'"),
-        ({"also_run": {"before": ["dot-merger"]}}, "hloopt has no pass 'dot-merger'"),
+        ({"also_run": {"before": ["host-offload-legalize"]}}, "hloopt has no pass 'host-offload-legalize'"),
         (
             {"expect": [{"dynamic_index_tuple_elements": 1}]},
             "hloopt has nothing that answers 'dynamic_index_tuple_elements'",
