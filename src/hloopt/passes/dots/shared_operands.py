@@ -12,7 +12,6 @@ from hloopt.passes.dots.dimension_factors import REARRANGING, View, before, whol
 from hloopt.passes.simplification.algsimp.reductions.dot_dimensions import (
     Side,
     dot_dimensions,
-    is_sparse,
 )
 
 Category: TypeAlias = Literal["batch", "contracting", "free", "one"]
@@ -43,7 +42,7 @@ class Sharer:
         return (right, left) if self.number else (left, right)
 
     def key(self, queue_id: Callable[[Instruction], int]) -> Hashable:
-        """What dots have in common that may be merged."""
+        """A key that is the same for dots that may be merged."""
         attributes, shared = self.dot.attributes, self.dot.operands[self.number]
         precisions = precisions_of(self.dot)
         return (
@@ -103,8 +102,6 @@ def why_not(dot: Instruction) -> str | None:
     shapes = [dot.shape, *[operand.shape for operand in dot.operands]]
     if any(shape.is_dynamic for shape in shapes):
         return "it has dynamic dimensions"
-    if is_sparse(dot):
-        return "it is sparse"
     if any(0 in shape.dimensions for shape in shapes):
         return "an array of it is empty"
     for operand in dot.operands:

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Literal
 
-from hloopt.diagnostics import HloVerifyError
+from hloopt.diagnostics import HloVerifyError, counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
@@ -43,7 +43,9 @@ def expand(match: Match) -> Result:
     is_whole = ints(root, "slice_sizes") == x.shape.dimensions
     count = prod(index_sizes(indices.shape, vector_dimension(root)))
     if match.options.mode == "eliminate_simple_gathers" and not is_whole and count != 1:
-        return Missed(f"it has {count:,} indices, and the mode is eliminate_simple_gathers")
+        return Missed(
+            f"it has {counted(count, 'index', 'indices')}, and the mode is eliminate_simple_gathers"
+        )
     if is_whole:
         return _broadcast(match.build, root)
     if set(ints(root, "operand_batching_dims")) & set(ints(root, "start_index_map")):

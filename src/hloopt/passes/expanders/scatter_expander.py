@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from hloopt.diagnostics import HloVerifyError
+from hloopt.diagnostics import HloVerifyError, counted
 from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
@@ -60,7 +60,7 @@ def expand(match: Match) -> Result:
 def _why_not(scatter: _Scatter, mode: str) -> str | None:
     """The reason why the mode leaves a scatter, or None."""
     if mode == _SIMPLE and scatter.count != 1:
-        return f"it has {scatter.count:,} indices, and the mode is {mode}"
+        return f"it has {counted(scatter.count, 'index', 'indices')}, and the mode is {mode}"
     if mode == _INDETERMINISTIC and scatter.count != 1 and not _depends_on_order(scatter.root):
         return f"the order of its updates does not matter, and the mode is {mode}"
     return None
