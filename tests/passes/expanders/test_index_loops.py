@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.passes.checked_run import reasons_to_stay, run_checked, run_equal
 from tests.passes.expanders.test_indices import random_indexing
@@ -14,7 +16,7 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
 from hloopt.verifier import verify_module
 
-ALL = {
+ALL: dict[str, dict[str, Any]] = {
     "gather-expander": {"mode": "eliminate_all_gathers"},
     "scatter-expander": {"mode": "eliminate_all_scatters"},
 }
