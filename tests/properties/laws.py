@@ -81,6 +81,8 @@ LEAVES_MORE_TO_DO = [
     *(("rematerialization", options) for options in OPTIONS["rematerialization"]),
     # What it removed, dce has to take away.
     ("remove-unnecessary-copies", {}),
+    # A merged dot may share an operand with others.
+    *(("dot-merger", options) for options in OPTIONS["dot-merger"]),
     # A step at a time, so that others can simplify in between.
     *(("reshape-mover", options) for options in OPTIONS["reshape-mover"]),
     # One level of the tree per run.

@@ -123,6 +123,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "dot-decomposer": [{}],
     "dot-dimension-merger": [{}],
     "dot-dimension-sorter": [{}],
+    "dot-merger": [{}, {"max_size_to_merge": 4096}],
     "dot-normalizer": [{}],
     "double-buffer-loop-unrolling": [
         {"unroll_strategy": strategy} for strategy in ("double-buffer", "full-unroll", "auto")
@@ -140,6 +141,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"float_support": {"low": "f32", "high": "f64", "operand": True, "mixed": False}},
         {"float_support": {"operand": True, "output": True, "mixed": False}},
     ],
+    "gather-expander": [{}, {"mode": "eliminate_all_gathers"}],
     "gather-simplifier": [{}],
     "gpu-all-gather-combiner": [{}],
     "gpu-all-reduce-combiner": [{}],
@@ -225,6 +227,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "reshape-mover": [{}, {"reshape_of_1d_broadcast_is_cheap": True}],
     "result-caster": [{}],
     "scaled-dot-rewriter": [{}, {"filter": "not-in-cudnn"}],
+    "scatter-expander": [
+        {"mode": f"eliminate_{kind}_scatters"} for kind in ("simple", "all", "indeterministic")
+    ],
     "scatter-simplifier": [{}],
     "scheduler-memory-fencing": [{"threshold_bytes": 1, "slack_windows": 0}],
     "scheduling-instruction-annotator": [{}],

@@ -153,6 +153,16 @@ def _scaled_dot_filter(value: Any) -> object:
     raise RecordError(f"unknown filter of scaled-dots: {value}")
 
 
+def _most(value: object) -> object:
+    """A number, or the word for none."""
+    return None if value == "unlimited" else value
+
+
+def _queue_id(value: Mapping[str, int]) -> Callable[[Instruction], int]:
+    """The queue of the dots that are named, and of all others."""
+    return lambda dot: value.get(f"%{dot.name}", value["else"])
+
+
 _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("bfloat16-conversion-folding", "float_support"): _as_written,
     ("bfloat16-propagation", "float_support"): _as_written,
@@ -167,6 +177,8 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[Any], object]] = {
     ("cse", "should_eliminate_instruction"): _words(
         {"default and result is a scalar": _is_scalar_by_default}
     ),
+    ("dot-merger", "max_size_to_merge"): _most,
+    ("dot-merger", "queue_id"): _queue_id,
     ("float-normalization", "float_support"): _as_written,
     ("scaled-dot-rewriter", "filter"): _scaled_dot_filter,
     ("operand_upcaster", "extra_filter"): predicate,

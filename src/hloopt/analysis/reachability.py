@@ -64,10 +64,7 @@ class Reachability:
         if self._order.position[one] > self._order.position[other]:
             return False
         block, bit = divmod(one, _BLOCK)
-        sets = self._blocks.get(block)
-        if sets is None:
-            sets = self._blocks[block] = self._sweep(block)
-        return bool(sets[other] >> bit & 1)
+        return bool(self._sets_of(block)[other] >> bit & 1)
 
     def connected(self, a: Instruction, b: Instruction) -> bool:
         """Whether one of the two is reachable from the other: their order is fixed."""
@@ -99,6 +96,13 @@ class Reachability:
             if len(operands) == 2 and operands[0] is not operands[1]:
                 return [numbers[operands[0]], numbers[operands[1]]]
         return list(dict.fromkeys([numbers[before] for before in dependencies(instruction)]))
+
+    def _sets_of(self, block: int) -> list[int]:
+        """The sets of a block by instruction, made where nobody has asked for them."""
+        sets = self._blocks.get(block)
+        if sets is None:
+            sets = self._blocks[block] = self._sweep(block)
+        return sets
 
     def _sweep(self, block: int) -> list[int]:
         """The sets of a block for all instructions; what stands before the block has none."""
@@ -152,6 +156,44 @@ class Reachability:
         if number // _BLOCK == block:
             found |= 1 << number % _BLOCK
         return found
+
+
+class Antichain:
+    """Instructions none of which must run before another one.
+
+    Asking whether one more is connected with any of them takes one look per block of those, and
+    another. Answers are about the edges there are while it is filled.
+    """
+
+    def __init__(self, paths: Reachability) -> None:
+        self._paths = paths
+        self.members: list[Instruction] = []
+        self._in_block: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+        """By block: the members, and what reaches them."""
+
+    def is_connected_with(self, instruction: Instruction) -> bool:
+        """Whether an instruction must run before or after a member, or is one."""
+        number, sets = self._paths._numbers[instruction], self._paths._sets_of
+        if any(sets(block)[number] & members for block, members in self._in_block.items()):
+            return True
+        block, bit = divmod(number, _BLOCK)
+        before = self._before.get(block)
+        if before is None:
+            before = 0
+            for member in self.members:
+                before |= sets(block)[self._paths._numbers[member]]
+            self._before[block] = before
+        return bool(before >> bit & 1)
+
+    def add(self, instruction: Instruction) -> None:
+        """Take in an instruction that is not connected with any member."""
+        number = self._paths._numbers[instruction]
+        block, bit = divmod(number, _BLOCK)
+        self._in_block[block] = self._in_block.get(block, 0) | 1 << bit
+        for known in self._before:
+            self._before[known] |= self._paths._sets_of(known)[number]
+        self.members.append(instruction)
 
 
 def shortest_path(a: Instruction, b: Instruction) -> list[Instruction] | None:

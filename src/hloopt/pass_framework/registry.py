@@ -103,6 +103,7 @@ PASSES = {
     "dot-decomposer": ".dots.dot_decomposer:DotDecomposer",
     "dot-dimension-merger": ".dots.dot_dimension_merger:DotDimensionMerger",
     "dot-dimension-sorter": ".dots.dot_dimension_sorter:DotDimensionSorter",
+    "dot-merger": ".dots.dot_merger:DotMerger",
     "dot-normalizer": ".dots.dot_normalizer:DotNormalizer",
     "double-buffer-loop-unrolling": (
         ".control_flow.double_buffer_loop_unrolling:DoubleBufferLoopUnrolling"
@@ -120,6 +121,7 @@ PASSES = {
     "fingerprint-before-lhs": ".scheduling.fingerprint_before_lhs:FingerprintBeforeLhs",
     "flatten-call-graph": ".call_graph.flatten_call_graph:FlattenCallGraph",
     "float-normalization": ".precision.float_normalization:FloatNormalization",
+    "gather-expander": ".expanders.gather_expander:GatherExpander",
     "gather-simplifier": ".expanders.gather_simplifier:GatherSimplifier",
     "gpu-all-gather-combiner": ".collectives.collective_combiner.passes:GpuAllGatherCombiner",
     "gpu-all-reduce-combiner": ".collectives.collective_combiner.passes:GpuAllReduceCombiner",
@@ -170,6 +172,7 @@ PASSES = {
     "reshape-mover": ".simplification.reshape_mover:ReshapeMover",
     "result-caster": ".precision.result_caster:ResultCaster",
     "scaled-dot-rewriter": ".precision.block_scaling.scaled_dot_rewriter:ScaledDotRewriter",
+    "scatter-expander": ".expanders.scatter_expander:ScatterExpander",
     "scatter-simplifier": ".expanders.scatter_simplifier:ScatterSimplifier",
     "scheduler-memory-fencing": ".scheduling.scheduler_memory_fencing:SchedulerMemoryFencing",
     "scheduling-instruction-annotator": (

@@ -137,6 +137,8 @@ _PRINT = Form(
 @expectation("filecheck", TEXT, print=_PRINT, of=COMPUTATION)
 def filecheck(scene: Scene, lines: str, more: More) -> Iterator[str]:
     options = _print_options(more.get("print", {}))
+    if "of" in more and "]{" not in lines:  # a shape is compared without layout, then
+        options = options._replace(include_layout_in_shapes=False)
     text = print_module(scene.module, options)
     if "of" in more:
         text = _computation_text(find_computation(scene, more["of"]), text)

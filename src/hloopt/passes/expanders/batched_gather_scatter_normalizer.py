@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.pass_framework.base import XlaPass, register
+from hloopt.passes.expanders.index_loops import holding
 from hloopt.passes.expanders.indices import ints, reshaped, resized, set_ints, vector_dimension
 from hloopt.passes.rewriting.rules import EDITED, Match, Missed, Result, RulePass, op, rule
-from hloopt.passes.rewriting.rules.constants import integer_range
 from hloopt.passes.simplification.algsimp.shapes import is_sorted
 
-_MOST_S32 = (1 << 31) - 1
 _GATHER = ("operand_batching_dims", "start_indices_batching_dims", "start_index_map",
            "collapsed_slice_dims")  # fmt: skip
 _SCATTER = ("input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims",
@@ -56,11 +55,7 @@ def _with_iotas(
     if vector == indices.shape.rank:
         indices = reshaped(build, indices, (*indices.shape.dimensions, 1))
     sizes = list(indices.shape.dimensions)
-    largest = max(sizes[d] for d in batching)
-    kind = indices.shape.element_type
-    assert kind is not None
-    if largest > integer_range(kind)[1]:
-        indices = build.convert(indices, "s32" if largest <= _MOST_S32 else "s64")
+    indices = holding(build, indices, max(sizes[d] for d in batching))
     sizes[vector] = 1
     iotas = [build.iota(resized(indices.shape, sizes), d) for d in batching]
     sizes[vector] = len(iotas) + indices.shape.dimensions[vector]

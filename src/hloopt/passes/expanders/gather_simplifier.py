@@ -8,6 +8,7 @@ from hloopt.passes.expanders.indices import (
     index_sizes,
     ints,
     matrix_of_indices,
+    places_of_windows,
     reshaped,
     resized,
     set_ints,
@@ -42,7 +43,7 @@ def simplify(match: Match) -> Result:
     result = reshaped(build, windows, (count, *kept))
     outer = index_sizes(indices.shape, vector)
     result = reshaped(build, result, (*outer, *kept))
-    return transposed(build, result, _places(root, len(outer), len(kept)))
+    return transposed(build, result, places_of_windows(root, len(outer), len(kept)))
 
 
 def _is_simplified(gather: Instruction) -> bool:
@@ -55,16 +56,6 @@ def _is_simplified(gather: Instruction) -> bool:
         and not ints(gather, "operand_batching_dims")
         and ints(gather, "offset_dims") == tuple(range(1, operand.shape.rank + 1))
     )
-
-
-def _places(gather: Instruction, outer: int, windows: int) -> list[int]:
-    """The order that takes window dimensions from the end to where the gather has them."""
-    offsets = ints(gather, "offset_dims")
-    left = iter(range(outer))
-    order = [-1] * (outer + windows)
-    for number, place in enumerate(offsets):
-        order[place] = outer + number
-    return [next(left) if d < 0 else d for d in order]
 
 
 @register(

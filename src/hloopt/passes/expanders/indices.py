@@ -73,3 +73,13 @@ def matrix_of_indices(build: Builder, indices: Instruction, vector: int) -> Inst
         indices = transposed(build, indices, order)
     *outer, last = indices.shape.dimensions
     return reshaped(build, indices, (prod(outer), last))
+
+
+def places_of_windows(gather: Instruction, outer: int, windows: int) -> list[int]:
+    """The order that takes window dimensions from the end to where the gather has them."""
+    offsets = ints(gather, "offset_dims")
+    left = iter(range(outer))
+    order = [-1] * (outer + windows)
+    for number, place in enumerate(offsets):
+        order[place] = outer + number
+    return [next(left) if d < 0 else d for d in order]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
@@ -79,3 +82,16 @@ def control_dependencies_can_move(old: Instruction, new: Instruction) -> bool:
         for predecessor in old.control_predecessors
         if predecessor is not new
     )
+
+
+def remove_unused(instructions: Sequence[Instruction]) -> None:
+    """Remove those of some instructions, users before operands, that nothing needs any more."""
+    for instruction in instructions:
+        if (
+            instruction in instruction.parent
+            and not instruction.users
+            and not instruction.is_root
+            and not instruction.has_control_dependencies
+            and instruction.opcode is not Opcode.PARAMETER
+        ):
+            instruction.parent.remove(instruction)

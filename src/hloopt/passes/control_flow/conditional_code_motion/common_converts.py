@@ -9,8 +9,8 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.control_flow.conditional_code_motion.movable import Sameness
-from hloopt.passes.control_flow.conditional_code_motion.results import remove_unused, set_results
-from hloopt.passes.rewriting.replace import inherit
+from hloopt.passes.control_flow.conditional_code_motion.results import set_results
+from hloopt.passes.rewriting.replace import inherit, remove_unused
 
 
 def common_converts(conditional: Instruction, sameness: Sameness) -> list[int]:

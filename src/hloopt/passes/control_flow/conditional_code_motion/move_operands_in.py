@@ -9,7 +9,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.passes.control_flow.conditional_code_motion.arguments import Plan
 from hloopt.passes.control_flow.conditional_code_motion.boundaries import Group, Position
 from hloopt.passes.control_flow.conditional_code_motion.branch_argument import BranchArgument
-from hloopt.passes.control_flow.conditional_code_motion.results import remove_unused
+from hloopt.passes.rewriting.replace import remove_unused
 
 
 def move_operands_in(conditional: Instruction, groups: Sequence[Group]) -> None:

@@ -8,8 +8,8 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import read_element
 from hloopt.passes.control_flow.conditional_code_motion.boundaries import Boundary, Group
 from hloopt.passes.control_flow.conditional_code_motion.own_branches import own_branches
-from hloopt.passes.control_flow.conditional_code_motion.results import remove_unused, set_results
-from hloopt.passes.rewriting.replace import inherit
+from hloopt.passes.control_flow.conditional_code_motion.results import set_results
+from hloopt.passes.rewriting.replace import inherit, remove_unused
 
 
 def move_out(conditional: Instruction, group: Group) -> None:

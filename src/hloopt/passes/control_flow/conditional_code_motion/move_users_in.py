@@ -11,8 +11,8 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import element
 from hloopt.passes.control_flow.conditional_code_motion.boundaries import Group, Position
-from hloopt.passes.control_flow.conditional_code_motion.results import remove_unused, set_results
-from hloopt.passes.rewriting.replace import hand_value_on
+from hloopt.passes.control_flow.conditional_code_motion.results import set_results
+from hloopt.passes.rewriting.replace import hand_value_on, remove_unused
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import Opcode
 from hloopt.ir.tuples import make_tuple
 from hloopt.passes.rewriting.replace import forget_value
 
@@ -28,16 +27,3 @@ def set_results(conditional: Instruction, results: Sequence[Sequence[Instruction
     forget_value(conditional)
     if "sharding" in roots[0].attributes:
         conditional.set_attribute("sharding", roots[0].attributes["sharding"])
-
-
-def remove_unused(instructions: Sequence[Instruction]) -> None:
-    """Remove those of some instructions, users before operands, that nothing needs any more."""
-    for instruction in instructions:
-        if (
-            instruction in instruction.parent
-            and not instruction.users
-            and not instruction.is_root
-            and not instruction.has_control_dependencies
-            and instruction.opcode is not Opcode.PARAMETER
-        ):
-            instruction.parent.remove(instruction)
