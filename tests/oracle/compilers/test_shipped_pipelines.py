@@ -15,7 +15,9 @@ from oracle_script import oracle_script
 
 pytestmark = [pytest.mark.oracle]
 
-MODULE = "HloModule m\n\nENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT n = f32[8]{0} negate(p)\n}\n"
+MODULE = (
+    "HloModule m\n\nENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT n = f32[8]{0} negate(p)\n}\n"
+)
 STEP = re.compile(r"^ *(?P<lacking># )?- (?P<name>[\w-]+)", re.MULTILINE)
 
 
