@@ -19,7 +19,6 @@ Capture = pytest.CaptureFixture[str]
         "branches.before_optimizations",
         "fori_loop.before_optimizations",
         "mlp_psum_8dev.after_spmd_partitioning",
-        pytest.param("transformer_scan_8dev.after_spmd_partitioning", marks=pytest.mark.slow),
     ],
 )
 def test_steps_compute_the_same(
