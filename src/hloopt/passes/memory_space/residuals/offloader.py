@@ -1,0 +1,119 @@
+"""Residuals of loops to host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hloopt.diagnostics import PassRefused
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.pass_framework.base import (
+    Bytes,
+    ModulePass,
+    PassContext,
+    PassOptions,
+    option,
+    register,
+)
+from hloopt.passes.memory_space.residuals.coverage import check_slices
+from hloopt.passes.memory_space.residuals.indices import Indices
+from hloopt.passes.memory_space.residuals.moving import move_to_host
+from hloopt.passes.memory_space.residuals.stacks import NotOffloaded, Stack
+from hloopt.passes.memory_space.residuals.walk import is_fill, stack_from
+from hloopt.passes.rewriting.selection import selected
+
+
+@register("while-loop-residual-offloader", preserves="bits")
+class WhileLoopResidualOffloader(ModulePass):
+    """Keep in host memory what a loop stacks up for a later loop.
+
+    A training step with scanned layers has a loop that writes a slice of a stack in each trip, by a
+    dynamic-update-slice, and a loop for the gradients that reads the slices again. Where a stack
+    starts as a broadcast, every slice is written once the writing is over, and later loops only
+    read slices, its initial value becomes a buffer in memory space 5 that is not set, as XLA's host
+    offloader makes it. Slices go there by a dynamic-update-slice and come back by a dynamic-slice;
+    fusions that did so inside give out the slice and take it, computations of indices are copied
+    out of them, and fusions that read the same slice share it. `host-memory-transfer-asyncifier`
+    lets these transfers run beside other work. The stack may go through tuples, copies,
+    optimization barriers and loops that hand it on. Where a part is not written, another
+    instruction takes more than a slice, the stack is a result, or a slice is not one piece of
+    memory, it stays. Refuses scheduled modules. XLA has no such pass: its offloader moves what a
+    program marks. Linear in the module, and in places and slices of the stacks.
+    """
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        names: tuple[str, ...] = option((), "names of the initial values of stacks; none: all")
+        min_size: Bytes = option(1 << 24, "smaller stacks stay")
+
+    options: Options
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        if module.is_scheduled:
+            raise PassRefused(
+                "stacks move to host memory before there is a schedule",
+                help="run hlo-descheduler before it",
+            )
+        before = module.version
+        indices = Indices()
+        fills = [
+            instruction
+            for computation in module.computations.values()
+            if not computation.is_fusion
+            for instruction in computation.instructions
+            if self._may_start(instruction)
+        ]
+        for fill in selected(fills, self.options.names, "initial value of a stack", context):
+            for user, operand in _uses(fill):
+                stack = _movable(fill, user, operand, context)
+                if stack is None:
+                    continue
+                if not context.apply(fill, _words(stack)):
+                    return module.version != before
+                move_to_host(stack, indices)
+                context.count("stacks moved to host memory")
+                context.count("bytes moved to host memory", shape_bytes(stack.fill.shape))
+        return module.version != before
+
+    def _may_start(self, value: Instruction) -> bool:
+        shape = value.shape
+        return (
+            shape.is_array
+            and shape.layout.memory_space == 0
+            and shape_bytes(shape) >= self.options.min_size
+            and is_fill(value)
+        )
+
+
+def _uses(fill: Instruction) -> Iterator[tuple[Instruction, int]]:
+    """The uses of an initial value; a copy of it is one by itself."""
+    for user in list(fill.users):
+        if user.opcode is not Opcode.COPY:
+            for number, operand in enumerate(list(user.operands)):
+                if operand is fill:
+                    yield user, number
+
+
+def _movable(
+    fill: Instruction, user: Instruction, operand: int, context: PassContext
+) -> Stack | None:
+    try:
+        stack = stack_from(fill, user, operand)
+        if stack is not None:
+            check_slices(stack)
+    except NotOffloaded as reason:
+        context.missed(fill, f"stays in device memory: {reason}")
+        return None
+    return stack
+
+
+def _words(stack: Stack) -> str:
+    """A remark on what is moved."""
+    size = shape_bytes(stack.fill.shape)
+    written = sum(shape_bytes(write.piece) for write in stack.writes if write.loop is not None)
+    loops = dict.fromkeys(write.loop.name for write in stack.writes if write.loop is not None)
+    names = ", ".join(f"%{name}" for name in loops)
+    return f"moved to host memory, {size} bytes; a trip of {names} writes {written} of them"
