@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
@@ -21,16 +22,14 @@ def move_to_host(stack: Stack, indices: Indices) -> None:
     """
     shape = in_host_memory(stack.fill.shape)
     buffer = stack.user.parent.add(
-        Opcode.CUSTOM_CALL,
-        shape,
-        attributes={"custom_call_target": '"AllocateBuffer"'},
+        Opcode.CUSTOM_CALL, shape, attributes={"custom_call_target": '"AllocateBuffer"'}
     )
     stack.user.replace_operand(stack.operand, buffer)
-    _remove_dead(stack.fill)
+    _remove_unused(stack.fill)
     fused = {write.result for write in stack.writes if write.fusion is not None}
-    for instruction, index in stack.places:
+    for instruction, path in stack.places:
         if instruction not in fused:
-            instruction.set_shape(_with_leaf(instruction.shape, index, shape))
+            instruction.set_shape(_with_leaf(instruction.shape, path, shape))
     for write in stack.writes:
         if write.fusion is not None:
             outside_update(write, stack.dimension, indices)
@@ -46,12 +45,12 @@ def in_host_memory(shape: Shape) -> Shape:
     return shape.with_layout(shape.layout._replace(memory_space=HOST_MEMORY_SPACE))
 
 
-def _with_leaf(shape: Shape, index: tuple[int, ...], leaf: Shape) -> Shape:
+def _with_leaf(shape: Shape, path: Index, leaf: Shape) -> Shape:
     """A shape with another leaf. O(elements on the way)."""
-    if not index:
+    if not path:
         return leaf
     elements = list(shape.elements)
-    elements[index[0]] = _with_leaf(elements[index[0]], index[1:], leaf)
+    elements[path[0]] = _with_leaf(elements[path[0]], path[1:], leaf)
     return tuple_shape(elements)
 
 
@@ -63,13 +62,20 @@ def _by_fusion(reads: Iterable[Access]) -> dict[Instruction, list[Instruction]]:
     return found
 
 
-def _remove_dead(value: Instruction) -> None:
-    """Remove an initial value that nothing takes any more, and what only it took."""
-    stack = [value]
-    while stack:
-        dead = stack.pop()
-        if dead.users or dead.is_root or dead.opcode is Opcode.PARAMETER:
-            continue
-        operands = dict.fromkeys(dead.operands)
+def _remove_unused(fill: Instruction) -> None:
+    """Remove an initial value that nothing takes any more, and what it was made of."""
+    dead = fill
+    while not dead.users and not dead.is_root and dead.opcode in _MAKE_FILLS:
+        operands = dead.operands
         dead.parent.remove(dead)
-        stack += operands
+        if len(operands) != 1:
+            return
+        (dead,) = operands
+
+
+_MAKE_FILLS = frozenset(
+    (
+        *(Opcode.BROADCAST, Opcode.CONSTANT, Opcode.COPY, Opcode.CUSTOM_CALL, Opcode.FUSION),
+        Opcode.GET_TUPLE_ELEMENT,
+    )
+)

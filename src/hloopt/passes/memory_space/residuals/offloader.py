@@ -24,6 +24,7 @@ from hloopt.passes.memory_space.residuals.moving import move_to_host
 from hloopt.passes.memory_space.residuals.stacks import NotOffloaded, Stack
 from hloopt.passes.memory_space.residuals.walk import is_fill, stack_from
 from hloopt.passes.rewriting.selection import selected
+from hloopt.passes.simplification.dce import remove_unreachable, unreachable_computations
 
 
 @register("while-loop-residual-offloader", preserves="bits")
@@ -57,7 +58,8 @@ class WhileLoopResidualOffloader(ModulePass):
                 "stacks move to host memory before there is a schedule",
                 help="run hlo-descheduler before it",
             )
-        before = module.version
+        unreachable = unreachable_computations(module)
+        moved = 0
         indices = Indices()
         fills = [
             instruction
@@ -66,17 +68,20 @@ class WhileLoopResidualOffloader(ModulePass):
             for instruction in computation.instructions
             if self._may_start(instruction)
         ]
-        for fill in selected(fills, self.options.names, "initial value of a stack", context):
-            for user, operand in _uses(fill):
-                stack = _movable(fill, user, operand, context)
-                if stack is None:
-                    continue
-                if not context.apply(fill, _words(stack)):
-                    return module.version != before
-                move_to_host(stack, indices)
-                context.count("stacks moved to host memory")
-                context.count("bytes moved to host memory", shape_bytes(stack.fill.shape))
-        return module.version != before
+        chosen = selected(fills, self.options.names, "initial value of a stack", context)
+        for start, user, operand in (use for fill in chosen for use in _uses(fill)):
+            stack = _movable(start, user, operand, context)
+            if stack is None:
+                continue
+            if not context.apply(start, _words(stack)):
+                break
+            move_to_host(stack, indices)
+            moved += 1
+            context.count("bytes moved to host memory", shape_bytes(start.shape))
+        if moved:
+            context.count("stacks moved to host memory", moved)
+            remove_unreachable(module, unreachable)
+        return moved > 0
 
     def _may_start(self, value: Instruction) -> bool:
         shape = value.shape
@@ -88,13 +93,14 @@ class WhileLoopResidualOffloader(ModulePass):
         )
 
 
-def _uses(fill: Instruction) -> Iterator[tuple[Instruction, int]]:
-    """The uses of an initial value; a copy of it is one by itself."""
+def _uses(fill: Instruction) -> Iterator[tuple[Instruction, Instruction, int]]:
+    """The uses of an initial value; a copy of it is one by itself. They may change meanwhile."""
     for user in list(fill.users):
-        if user.opcode is not Opcode.COPY:
-            for number, operand in enumerate(list(user.operands)):
-                if operand is fill:
-                    yield user, number
+        number = 0
+        while user.opcode is not Opcode.COPY and number < len(user.operands):
+            if user.operands[number] is fill:
+                yield fill, user, number
+            number += 1
 
 
 def _movable(

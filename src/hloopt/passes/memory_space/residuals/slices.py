@@ -12,8 +12,8 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import tuple_shape
 from hloopt.passes.memory_space.residuals.indices import Indices
 from hloopt.passes.memory_space.residuals.stacks import Access
-from hloopt.passes.rewriting.dead_parameters import keep_parameters
 from hloopt.passes.memory_space.residuals.transfers import asynchronous
+from hloopt.passes.rewriting.dead_parameters import keep_parameters
 from hloopt.passes.rewriting.replace import (
     attributes_for_another_value,
     hand_value_on,
@@ -56,7 +56,7 @@ def take_slices(fusion: Instruction, slicings: list[Instruction], slices: Slices
     for slicing in slicings:
         taken = slices.outside(slicing, fusion)
         slicing.replace_all_uses_with(_parameter_for(fusion, taken))
-        body.remove(slicing)
+        _remove_dead(slicing)
     _drop_dead_parameters(fusion)
     root = body.root
     if _is_only_viewed(root):
@@ -81,28 +81,40 @@ def outside_update(write: Access, dimension: int, indices: Indices) -> None:
     parent = fusion.parent
     is_only_viewed = fusion is result and _is_only_viewed(update)
     piece = _view(update, fusion) if is_only_viewed else result
-    outside = asynchronous(
-        parent.add(
-            Opcode.DYNAMIC_UPDATE_SLICE,
-            stack.shape,
-            [stack, piece, *starts],
-            attributes=attributes_for_another_value(slicing),
-        )
+    outside = parent.add(
+        Opcode.DYNAMIC_UPDATE_SLICE,
+        stack.shape,
+        [stack, piece, *starts],
+        attributes=attributes_for_another_value(slicing),
     )
     hand_value_on(result, outside)
     if is_only_viewed:
         fusion.move_control_dependencies_to(outside)
         parent.remove(fusion)
+        asynchronous(outside)
         return
     if fusion is not result and update.opcode is Opcode.PARAMETER:
         update = body.add(Opcode.COPY, update.shape, [update])
     slicing.replace_all_uses_with(update)
-    body.remove(slicing)
+    _remove_dead(slicing)
     if fusion is not result:
         body.root.set_shape(tuple_shape(given.shape for given in body.root.operands))
     result.set_shape(update.shape)
     fusion.set_shape(body.root.shape)
     _drop_dead_parameters(fusion)
+    asynchronous(outside)
+
+
+def _remove_dead(value: Instruction) -> None:
+    """Remove what a fusion does not use any more, and what it computed for that alone."""
+    stack = [value]
+    while stack:
+        dead = stack.pop()
+        if dead.users or dead.is_root or dead.opcode is Opcode.PARAMETER:
+            continue
+        operands = dict.fromkeys(dead.operands)
+        dead.parent.remove(dead)
+        stack += operands
 
 
 def _starts(start: Instruction, dimension: int, rank: int, indices: Indices) -> list[Instruction]:
@@ -118,9 +130,7 @@ def _parameter_for(fusion: Instruction, value: Instruction) -> Instruction:
         return body.parameters[fusion.operands.index(value)]
     number = len(fusion.operands)
     fusion.set_operands([*fusion.operands, value])
-    return body.add(
-        Opcode.PARAMETER, value.shape, name=f"param_{number}", payload=str(number)
-    )
+    return body.add(Opcode.PARAMETER, value.shape, name=f"param_{number}", payload=str(number))
 
 
 def _drop_dead_parameters(fusion: Instruction) -> None:

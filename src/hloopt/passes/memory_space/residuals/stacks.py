@@ -19,7 +19,7 @@ class Place(NamedTuple):
     """The part of a value that holds a stack."""
 
     instruction: Instruction
-    index: Index = ()
+    path: Index = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,20 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.async_ops.async_pairs import CONTEXT, done_of, start_of
+from hloopt.passes.async_ops.async_pairs import (
+    CONTEXT,
+    AsyncPair,
+    done_of,
+    replace_by_pairs,
+    start_of,
+)
 
 
 def asynchronous(slicing: Instruction) -> Instruction:
     """A fusion of a slicing alone instead of it, from an async-start to the async-done returned.
 
-    The slicing has no users yet. O(its operands).
+    O(operands and users).
     """
-    parent = slicing.parent
     fused, body = _with_parameters(slicing, f"wrapped_{slicing.opcode}_computation")
     fused.set_root(fused.add_clone(slicing, body))
     wrapper, body = _with_parameters(slicing, "async_computation")
@@ -31,7 +36,7 @@ def asynchronous(slicing: Instruction) -> Instruction:
     )
     start = start_of(slicing, wrapper, context=(CONTEXT,), on_start=("metadata",))
     done = done_of(slicing, start, Opcode.ASYNC_DONE)
-    parent.remove(slicing)
+    replace_by_pairs(slicing.parent, {slicing: AsyncPair(start, done)})
     return done
 
 

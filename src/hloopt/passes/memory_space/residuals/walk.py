@@ -65,7 +65,7 @@ class _Walk:
             readers = list(_readers(place))
             if len(readers) != 1 or place.instruction.is_root:
                 return place
-            following = self._after(*readers[0], place.index)
+            following = self._after(*readers[0], place.path)
             if following is None:
                 return place
             place = following
@@ -107,10 +107,10 @@ class _Walk:
             place = waiting.pop()
             stack.places[place] = None
             computation = place.instruction.parent
-            if place.instruction.is_root and self._entered.get(computation) != place.index:
+            if place.instruction.is_root and self._entered.get(computation) != place.path:
                 raise NotOffloaded(f"%{computation.name} returns it")
             for user, operand in _readers(place):
-                following = self._handed_on(user, operand, place.index)
+                following = self._handed_on(user, operand, place.path)
                 waiting += self._read(user, operand, place) if following is None else [following]
 
     def _read(self, user: Instruction, operand: int, place: Place) -> list[Place]:
@@ -122,12 +122,12 @@ class _Walk:
         if reads is not None:
             self._stack.reads += reads
             return []
-        if user.opcode is not Opcode.WHILE or not _hands_on(user, place.index):
+        if user.opcode is not Opcode.WHILE or not _hands_on(user, place.path):
             raise NotOffloaded(f"%{user.name} does more with it than to read slices")
         _check_called_once(user)
-        self._entered[user.called[0]] = place.index
-        inside = [Place(called.parameters[0], place.index) for called in user.called]
-        return [*inside, Place(user, place.index)]
+        self._entered[user.called[0]] = place.path
+        inside = [Place(called.parameters[0], place.path) for called in user.called]
+        return [*inside, Place(user, place.path)]
 
     def _handed_on(self, user: Instruction, operand: int, index: Index) -> Place | None:
         match user.opcode:
@@ -153,10 +153,10 @@ def _check_called_once(loop: Instruction) -> None:
 
 def _readers(place: Place) -> Iterator[tuple[Instruction, int]]:
     """The instructions that take what a place holds, with the number of the operand."""
-    value, index = place
+    value, path = place
     for user in value.users:
         if user.opcode is Opcode.GET_TUPLE_ELEMENT:
-            if user.tuple_index == index[0]:
+            if user.tuple_index == path[0]:
                 yield user, 0
         else:
             for number, operand in enumerate(user.operands):
@@ -184,4 +184,4 @@ def _hands_on(loop: Instruction, index: Index) -> bool:
             place = Place(value.operands[0], inner)
         else:
             return False
-    return place.index == index
+    return place.path == index
