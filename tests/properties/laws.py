@@ -90,7 +90,7 @@ LEAVES_MORE_TO_DO = [
 MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
-    "overlap-search",
+    *("overlap-search", "while-loop-residual-offloader"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)

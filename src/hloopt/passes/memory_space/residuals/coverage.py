@@ -22,10 +22,8 @@ def check_slices(stack: Stack) -> None:
     """
     shape = stack.fill.shape
     accesses = [*stack.writes, *stack.reads]
-    dimensions = {_sliced(access, shape) for access in accesses}
-    if len(dimensions) > 1:
-        raise NotOffloaded("its slices are of different dimensions")
-    (stack.dimension,) = dimensions
+    for access in accesses:
+        stack.dimension = _sliced(access, shape)
     for access in accesses:
         if access.fusion is not None and index_steps(access.start(stack.dimension)) is None:
             raise NotOffloaded(f"%{access.fusion.name} computes the index of a slice from arrays")
@@ -33,7 +31,7 @@ def check_slices(stack: Stack) -> None:
 
 
 def _sliced(access: Access, stack: Shape) -> int:
-    """The dimension in which an access is smaller than the stack: that of its largest stride."""
+    """The dimension in which an access is smaller than the stack: that of the largest stride."""
     piece = access.piece
     sliced = [n for n, size in enumerate(stack.dimensions) if piece.dimensions[n] != size]
     outermost = [n for n in stack.layout.minor_to_major if stack.dimensions[n] > 1]

@@ -39,7 +39,7 @@ class Indices:
     _made: dict[Hashable, Instruction] = field(default_factory=dict)
 
     def outside(self, index: Instruction, fusion: Instruction) -> Instruction:
-        """What a fusion uses as an index, beside it: one instruction for equal computations.
+        """An index of a fusion, computed beside it: one instruction for equal computations.
 
         A computation becomes a fusion of its own. O(steps).
         """
@@ -76,7 +76,7 @@ def _key(step: Instruction, numbers: dict[Instruction, int], fusion: Instruction
 
 
 def _computed(steps: list[Instruction], fusion: Instruction) -> Instruction:
-    """What the steps of a fusion compute, beside it."""
+    """The result of steps of a fusion, computed beside it."""
     index = steps[-1]
     parent = fusion.parent
     if index.opcode is Opcode.CONSTANT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hloopt.diagnostics import PassRefused
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
@@ -29,20 +29,26 @@ from hloopt.passes.simplification.dce import remove_unreachable, unreachable_com
 
 @register("while-loop-residual-offloader", preserves="bits")
 class WhileLoopResidualOffloader(ModulePass):
-    """Keep in host memory what a loop stacks up for a later loop.
+    """Keep in host memory what a loop stacks up for later loops.
 
     A training step with scanned layers has a loop that writes a slice of a stack in each trip, by a
-    dynamic-update-slice, and a loop for the gradients that reads the slices again. Where a stack
-    starts as a broadcast, every slice is written once the writing is over, and later loops only
-    read slices, its initial value becomes a buffer in memory space 5 that is not set, as XLA's host
-    offloader makes it. Slices go there by a dynamic-update-slice and come back by a dynamic-slice;
-    fusions that did so inside give out the slice and take it, computations of indices are copied
-    out of them, and fusions that read the same slice share it. `host-memory-transfer-asyncifier`
-    lets these transfers run beside other work. The stack may go through tuples, copies,
-    optimization barriers and loops that hand it on. Where a part is not written, another
-    instruction takes more than a slice, the stack is a result, or a slice is not one piece of
-    memory, it stays. Refuses scheduled modules. XLA has no such pass: its offloader moves what a
-    program marks. Linear in the module, and in places and slices of the stacks.
+    dynamic-update-slice, and a loop for the gradients that reads the slices again. A stack moves to
+    memory space 5 where it starts as a broadcast of a scalar, every slice is written by then, and
+    what follows only reads slices: its initial value becomes a buffer that nothing sets, as XLA's
+    host offloader makes it, and device memory holds the slices in use. It may go through tuples,
+    copies, optimization barriers and loops that hand it on.
+
+    Dynamic-slices and dynamic-update-slices outside of fusions stay where they are;
+    `host-memory-transfer-asyncifier` lets them run beside other work. A fusion that slices gives
+    out the slice or takes it: a fusion for the transfer alone, asynchronous as XLA:GPU has it, does
+    the rest. It computes no index any more, fusions that read the same slice share it, and one that
+    only sliced is gone.
+
+    A stack stays where a slice is not written or not known before the program runs, where something
+    takes more of it than slices, where it is a result, and where a slice is not one piece of
+    memory. Run `dce` afterwards: a fusion that made several initial values goes on to make all.
+    Refuses scheduled modules. XLA has no such pass: its offloader moves what a program marks.
+    Linear in the module, and in the stacks' users and slices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,4 +128,6 @@ def _words(stack: Stack) -> str:
     written = sum(shape_bytes(write.piece) for write in stack.writes if write.loop is not None)
     loops = dict.fromkeys(write.loop.name for write in stack.writes if write.loop is not None)
     names = ", ".join(f"%{name}" for name in loops)
-    return f"moved to host memory, {size} bytes; a trip of {names} writes {written} of them"
+    return (
+        f"moved to host memory, {counted(size, 'byte')}; a trip of {names} writes {written} of them"
+    )

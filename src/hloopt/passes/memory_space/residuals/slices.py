@@ -148,7 +148,7 @@ def _is_only_viewed(value: Instruction) -> bool:
 
 
 def _view(value: Instruction, fusion: Instruction) -> Instruction:
-    """What a fusion makes of a parameter by bitcasts alone, beside it.
+    """The bitcasts of a parameter in a fusion, applied beside it.
 
     A new instruction, which can take over what the fusion has to wait for.
     """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.memory_space.residuals.programs import FUSED, PASS, UNFUSED, changed, copied
 from tests.passes.checked_run import run_checked, run_equal, shown
-from tests.passes.memory_space.residual_programs import FUSED, PASS, UNFUSED, changed, copied
 
 from hloopt.ir import Module, Opcode
 from hloopt.pass_framework.base import PassContext
