@@ -234,7 +234,7 @@ def test_what_is_not_filled_is_no_stack() -> None:
 def test_a_scheduled_module_is_refused() -> None:
     module = parse_module(UNFUSED.replace("HloModule m", "HloModule m, is_scheduled=true"))
     with pytest.raises(PassRefused) as refused:
-        create_pass(PASS, {}).run(module, PassContext(PASS))
+        create_pass(PASS, {"min_size": 0}).run(module, PassContext(PASS))
     assert str(refused.value) == "stacks move to host memory before there is a schedule"
     assert refused.value.help == "run hlo-descheduler before it"
 

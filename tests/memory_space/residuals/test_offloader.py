@@ -245,3 +245,27 @@ ENTRY main {
 """
     module = _moved(UNFUSED[: UNFUSED.index("ENTRY main {")] + inner + outer)
     assert _on_host(module) == ["loop", "gradients"]
+
+
+def test_a_stack_that_no_loop_writes() -> None:
+    """The loop was unrolled: four writes one after the other."""
+    rows = [
+        f"n{n} = s32[] constant({n})\n  row{n} = f32[1,8]{{1,0}} reshape(x)\n  w{n + 1} = "
+        f"f32[4,8]{{1,0}} dynamic-update-slice(w{n}, row{n}, n{n}, first)\n  "
+        for n in range(4)
+    ]
+    text = changed(
+        UNFUSED,
+        ("fill = f32[4,8]", "w0 = f32[4,8]"),
+        ("init = ", "".join(rows) + "init = "),
+        ("tuple(first, x, fill)", "tuple(first, x, w0)"),
+        ("tuple(first, y, residuals)", "tuple(first, y, w4)"),
+    )
+    context = PassContext(PASS)
+    module = parse_module(text)
+    assert create_pass(PASS, {"min_size": 0}).run(module, context)
+    assert [remark.reason for remark in context.remarks] == [
+        "moved to host memory, 128 bytes",
+        "stays in device memory: nothing reads it once it is written",
+    ]
+    _moved(text)

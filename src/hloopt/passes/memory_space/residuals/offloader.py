@@ -47,8 +47,8 @@ class WhileLoopResidualOffloader(ModulePass):
     A stack stays where a slice is not written or not known before the program runs, where something
     takes more of it than slices, where it is a result, and where a slice is not one piece of
     memory. Run `dce` afterwards: a fusion that made several initial values goes on to make all.
-    Refuses scheduled modules. XLA has no such pass: its offloader moves what a program marks.
-    Linear in the module, and in the stacks' users and slices.
+    Refuses scheduled modules that have stacks to move. XLA has no such pass: its offloader moves
+    what a program marks. Linear in the module, and in the stacks' users and slices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,6 @@ class WhileLoopResidualOffloader(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        if module.is_scheduled:
-            raise PassRefused(
-                "stacks move to host memory before there is a schedule",
-                help="run hlo-descheduler before it",
-            )
         unreachable = unreachable_computations(module)
         moved = 0
         indices = Indices()
@@ -79,6 +74,11 @@ class WhileLoopResidualOffloader(ModulePass):
             stack = _movable(start, user, operand, context)
             if stack is None:
                 continue
+            if module.is_scheduled:
+                raise PassRefused(
+                    "stacks move to host memory before there is a schedule",
+                    help="run hlo-descheduler before it",
+                )
             if not context.apply(start, _words(stack)):
                 break
             move_to_host(stack, indices)
@@ -124,10 +124,11 @@ def _movable(
 
 def _words(stack: Stack) -> str:
     """A remark on what is moved."""
-    size = shape_bytes(stack.fill.shape)
-    written = sum(shape_bytes(write.piece) for write in stack.writes if write.loop is not None)
-    loops = dict.fromkeys(write.loop.name for write in stack.writes if write.loop is not None)
-    names = ", ".join(f"%{name}" for name in loops)
-    return (
-        f"moved to host memory, {counted(size, 'byte')}; a trip of {names} writes {written} of them"
-    )
+    moved = f"moved to host memory, {counted(shape_bytes(stack.fill.shape), 'byte')}"
+    written: dict[str, int] = {}
+    for write in stack.writes:
+        if write.loop is not None:
+            name = write.loop.name
+            written[name] = written.get(name, 0) + shape_bytes(write.piece)
+    trips = [f"a trip of %{name} writes {size} of them" for name, size in written.items()]
+    return "; ".join([moved, *trips])
