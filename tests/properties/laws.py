@@ -126,6 +126,7 @@ CHANGES_FEW = [
     # And few that fit these.
     ("all-reduce-splitter", {}),
     ("collective-uncombiner", {}),
+    *(("while-loop-residual-offloader", o) for o in OPTIONS["while-loop-residual-offloader"]),
     *(("combine-collectives", options) for options in OPTIONS["combine-collectives"]),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),

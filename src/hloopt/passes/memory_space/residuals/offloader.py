@@ -130,5 +130,5 @@ def _words(stack: Stack) -> str:
         if write.loop is not None:
             name = write.loop.name
             written[name] = written.get(name, 0) + shape_bytes(write.piece)
-    trips = [f"a trip of %{name} writes {size} of them" for name, size in written.items()]
+    trips = [f"a trip of %{name} writes {size:,} of them" for name, size in written.items()]
     return "; ".join([moved, *trips])
