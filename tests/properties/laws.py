@@ -92,7 +92,7 @@ LEAVES_MORE_TO_DO = [
 MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
-    "overlap-search",
+    *("overlap-search", "while-loop-residual-offloader"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
@@ -128,6 +128,7 @@ CHANGES_FEW = [
     # And few that fit these.
     ("all-reduce-splitter", {}),
     ("collective-uncombiner", {}),
+    *(("while-loop-residual-offloader", o) for o in OPTIONS["while-loop-residual-offloader"]),
     *(("combine-collectives", options) for options in OPTIONS["combine-collectives"]),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),

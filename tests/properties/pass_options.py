@@ -260,6 +260,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"worth_hoisting_individually": ["add", "multiply", "negate"]},
     ],
     "while-loop-invariant-code-motion": [{}, {"hoist_constants": True, "hoist_reshapes": True}],
+    "while-loop-residual-offloader": [{"min_size": 0}],
     "while-loop-trip-count-annotator": [{}],
     "zero-sized-hlo-elimination": [{}],
 }

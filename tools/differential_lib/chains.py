@@ -19,6 +19,7 @@ LEFT_OUT = {
     ("all-reduce-to-reduce-scatter", "names"): "names of instructions",
     ("collective-uncombiner", "names"): "names of instructions",
     ("synchronize-collectives", "names"): "names of instructions",
+    ("while-loop-residual-offloader", "names"): "names of instructions",
     ("latency-hiding-scheduler", "search"): "takes seconds, and orders only",
     ("latency-hiding-scheduler", "profile"): "the name of a file",
     ("latency-hiding-scheduler", "cost_table"): "the name of a file",
@@ -55,6 +56,7 @@ _WANTED = {
     "collective-pipeliner": ("should_process", "pipelining_direction"),
     "collective-permute-decomposer": ("pipeline_parallelism_opt_level",),
     "scheduler-memory-fencing": ("threshold_bytes",),
+    "while-loop-residual-offloader": ("min_size",),
 }
 """Beginnings of options without which a pass has little to do: set three times in four."""
 

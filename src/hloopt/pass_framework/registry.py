@@ -209,6 +209,9 @@ PASSES = {
         ".control_flow.loop_invariants.while_loop_invariant_code_motion:"
         "WhileLoopInvariantCodeMotion"
     ),
+    "while-loop-residual-offloader": (
+        ".memory_space.residuals.offloader:WhileLoopResidualOffloader"
+    ),
     "while-loop-trip-count-annotator": (
         ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
     ),

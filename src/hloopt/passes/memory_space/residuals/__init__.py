@@ -1,0 +1,1 @@
+"""Stacks of residuals that loops write slice by slice, and host memory for them."""
