@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.diagnostics import counted
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
@@ -21,6 +23,8 @@ _COMBINED = {
 }
 _THRESHOLDS = tuple(mebibytes << 20 for mebibytes in (32, 128, 512, 1 << 20))
 _MOST_COMBINED = 256
+_PARTS = ((2, None), (4, None), (2, 1), (4, 1))
+"""Numbers of parts of a collective, and how many dots in a row work on them."""
 
 
 def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[Decision, ...]]:
@@ -53,9 +57,21 @@ def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
         if sum(site.opcode is opcode for site in sites) > 1:
             for threshold in _THRESHOLDS:
                 yield (_combined(opcode, pass_name, threshold),)
+    for names in _together(sites):
+        for parts, reach in _PARTS:
+            yield (_split(names, parts, reach),)
     apart = tuple(site.name for site in sites if len(site.operands) > 1)
     if len(apart) > 1:
         yield (_separated(apart),)
+
+
+def _together(sites: list[Instruction]) -> Iterator[tuple[str, ...]]:
+    """The single collectives of each computation that has several."""
+    found: dict[Computation, list[str]] = {}
+    for site in sites:
+        if len(site.operands) == 1:
+            found.setdefault(site.parent, []).append(site.name)
+    yield from (tuple(names) for names in found.values() if len(names) > 1)
 
 
 def _on_each(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
@@ -79,6 +95,9 @@ def _on(site: Instruction) -> Iterator[tuple[Decision, ...]]:
         yield (_separated(names),)
     if site.opcode is Opcode.ALL_REDUCE:
         yield (_scattered(names),)
+    if len(site.operands) == 1:
+        for parts, reach in _PARTS:
+            yield (_split(names, parts, reach),)
 
 
 def _on_loops(module: Module) -> Iterator[tuple[Decision, ...]]:
@@ -123,6 +142,13 @@ def _separated(names: tuple[str, ...]) -> Decision:
 def _scattered(names: tuple[str, ...]) -> Decision:
     what = f"make {_listed(names)} a reduce-scatter and an all-gather"
     return Decision("split", "all-reduce-to-reduce-scatter", (("names", names),), what)
+
+
+def _split(names: tuple[str, ...], parts: int, reach: int | None) -> Decision:
+    options = (("names", names), ("parts", parts), ("reach", reach))
+    near = "" if reach is None else f" up to {counted(reach, 'dot')} away"
+    what = f"make {counted(parts, 'part')} of {_listed(names)} and what is beside it{near}"
+    return Decision("split", "collective-splitter", options, what)
 
 
 def _listed(names: tuple[str, ...]) -> str:

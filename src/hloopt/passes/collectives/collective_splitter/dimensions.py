@@ -169,13 +169,6 @@ def _dynamic_slice(instruction: Instruction, dimension: int, parts: int) -> Need
     return (dimension, *[None] * len(indices))
 
 
-def _dynamic_update_slice(instruction: Instruction, dimension: int, parts: int) -> Needed | None:
-    _, update, *indices = instruction.operands
-    if update.shape.dimensions[dimension] != instruction.shape.dimensions[dimension]:
-        return None
-    return (dimension, dimension, *[None] * len(indices))
-
-
 def _collective(instruction: Instruction, dimension: int, parts: int) -> Needed | None:
     """Collectives of one array, cut along a dimension that they leave alone."""
     if len(instruction.operands) != 1 or not instruction.shape.is_array:
@@ -195,7 +188,6 @@ _RULES: dict[Opcode, _Rule] = {
     Opcode.CONCATENATE: _concatenate,
     Opcode.DOT: _dot,
     Opcode.DYNAMIC_SLICE: _dynamic_slice,
-    Opcode.DYNAMIC_UPDATE_SLICE: _dynamic_update_slice,
     Opcode.IOTA: _iota,
     Opcode.PAD: _pad,
     Opcode.REDUCE: _reduce,

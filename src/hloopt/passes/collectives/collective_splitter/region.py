@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hloopt.analysis.side_effects import has_own_side_effect
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import COLLECTIVES, CONTRACTIONS, Opcode
+from hloopt.ir.shapes.shape_size import shape_bytes
 from hloopt.passes.collectives.collective_splitter.dimensions import (
     Needed,
     can_be_cut,
@@ -19,6 +21,9 @@ from hloopt.passes.collectives.collective_splitter.fused import Cut, FusedCut, c
 
 _FREE = frozenset((Opcode.BITCAST, Opcode.BROADCAST, Opcode.IOTA, Opcode.RESHAPE))
 """Operations whose parts cost next to nothing."""
+
+_EMITTED = ("kLoop", "kInput")
+"""The kinds of fusions that are emitted with any operations in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,24 @@ class Region:
     def add_user(self, user: Instruction) -> None:
         """Let a user of parts work on parts, if it can."""
         member = self._user(user, self.members)
-        if member is not None and (self.reach is None or member.dots <= self.reach):
+        if member is None or (self.reach is not None and member.dots > self.reach):
+            return
+        if self._sliced_bytes(user, member) <= self._read_bytes(user):
             self._add_all({user: member, **self._free_operands(user, member)})
+
+    def _sliced_bytes(self, user: Instruction, member: Member) -> int:
+        """The bytes of what has to be sliced for a user, beside what it slices itself."""
+        if slices_inside(user):
+            return 0
+        return sum(
+            shape_bytes(operand.shape)
+            for operand, dimension in zip(user.operands, member.operands, strict=True)
+            if dimension is not None and operand.opcode not in _FREE
+            and (operand not in self.members or self.members[operand].cut != dimension)
+        )
+
+    def _read_bytes(self, user: Instruction) -> int:
+        return sum(shape_bytes(o.shape) for o in user.operands if o in self.members)
 
     def _add_all(self, members: Mapping[Instruction, Member]) -> None:
         for value, member in members.items():
@@ -175,11 +196,16 @@ def has_dot(instruction: Instruction) -> bool:
     return instruction.opcode in CONTRACTIONS
 
 
+def slices_inside(instruction: Instruction) -> bool:
+    """Whether parts of an instruction can slice its operands themselves: fusions in loops."""
+    return instruction.opcode is Opcode.FUSION and fusion_kind_of(instruction) in _EMITTED
+
+
 def _may_join(instruction: Instruction) -> bool:
     """Whether an instruction may work on parts, whatever it computes."""
     if instruction.has_control_dependencies or instruction.opcode in COLLECTIVES:
         return False
-    if has_own_side_effect(instruction):
+    if has_own_side_effect(instruction) or "output_to_operand_aliasing" in instruction.attributes:
         return False
     if instruction.shape.is_tuple and instruction.opcode is not Opcode.FUSION:
         return False

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from hloopt.ir.attributes.typed import slices_of
 from hloopt.ir.attributes.values import Slice, format_ints, parse_ints
 from hloopt.ir.clone import clone_computation
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import stable_order
 from hloopt.ir.shapes.shape import Shape, tuple_shape
-from hloopt.passes.collectives.collective_splitter.fused import Cut
-from hloopt.passes.collectives.collective_splitter.region import Member, Region
+from hloopt.passes.collectives.collective_splitter.fused import Cut, FusedCut
+from hloopt.passes.collectives.collective_splitter.region import Member, Region, slices_inside
 from hloopt.passes.collectives.shards import with_dimension
 from hloopt.passes.rewriting.replace import OF_THE_VALUE, forget_value
 from hloopt.passes.rewriting.rules.build import format_slices
@@ -40,8 +41,7 @@ class _Rewrite:
         inside = region.members.keys()
         for original in ordered:
             outside = [user for user in original.users if user not in inside]
-            is_sliced = any((original, d) in self._sliced for d in range(original.shape.rank))
-            if outside or is_sliced or original.is_root:
+            if outside or original.is_root:
                 wholes[original] = self._whole(original)
         computation.splice(self._placed)
         for original in reversed(ordered):
@@ -51,20 +51,34 @@ class _Rewrite:
 
     def _split(self, original: Instruction, member: Member) -> None:
         placed = self._placed.setdefault(original, [])
+        inside = {
+            number
+            for number, dimension in enumerate(member.operands)
+            if slices_inside(original) and self._is_outside(original.operands[number], dimension)
+        }
         operands = [
-            self._blocks(operand, dimension, placed)
-            for operand, dimension in zip(original.operands, member.operands, strict=True)
+            self._blocks(operand, None if number in inside else member.operands[number], placed)
+            for number, operand in enumerate(original.operands)
         ]
         parts = []
         for number in range(self._region.parts):
             part = self._region.computation.add_clone(original, [each[number] for each in operands])
             forget_value(part)
-            self._shrink(part, member)
+            if member.fused is None:
+                _shrink(part, member.cut, self._region.parts)
+            else:
+                part.set_called((_fused_part(member.fused, number, inside),))
+                part.set_shape(part.called[0].root.shape)
             if number and "channel_id" in part.attributes:
                 part.set_attribute("channel_id", str(next(self._channel_ids)))
             parts.append(part)
         self._parts[original] = parts
         placed += parts
+
+    def _is_outside(self, operand: Instruction, dimension: int | None) -> bool:
+        """Whether blocks of an operand are to be sliced."""
+        member = self._region.members.get(operand)
+        return dimension is not None and (member is None or member.cut != dimension)
 
     def _blocks(
         self, operand: Instruction, dimension: int | None, placed: list[Instruction]
@@ -77,34 +91,12 @@ class _Rewrite:
             return [operand] * self._region.parts
         key = operand, dimension
         if key not in self._sliced:
-            self._sliced[key] = self._slices(operand, dimension)
+            self._sliced[key] = [
+                _sliced(operand, dimension, self._region.parts, number)
+                for number in range(self._region.parts)
+            ]
             placed += self._sliced[key]
         return self._sliced[key]
-
-    def _slices(self, operand: Instruction, dimension: int) -> list[Instruction]:
-        shape = part_of(operand.shape, dimension, self._region.parts)
-        size = shape.dimensions[dimension]
-        slices = []
-        for number in range(self._region.parts):
-            ranges = [Slice(0, each) for each in operand.shape.dimensions]
-            ranges[dimension] = Slice(number * size, (number + 1) * size)
-            attributes = {"slice": format_slices(ranges)}
-            part = operand.parent.add(Opcode.SLICE, shape, [operand], attributes=attributes)
-            slices.append(part)
-        return slices
-
-    def _shrink(self, part: Instruction, member: Member) -> None:
-        """Give a copy of an instruction the sizes of a part."""
-        if member.fused is None:
-            _shrink(part, member.cut, self._region.parts)
-            return
-        clone, copies = clone_computation(member.fused.computation)
-        for original, dimension in member.fused.of.items():
-            _shrink(copies[original], dimension, self._region.parts)
-        if clone.root.opcode is Opcode.TUPLE:
-            clone.root.set_shape(tuple_shape(value.shape for value in clone.root.operands))
-        part.set_called((clone,))
-        part.set_shape(clone.root.shape)
 
     def _whole(self, original: Instruction) -> Instruction:
         """The value of an instruction, put together from its parts."""
@@ -118,6 +110,37 @@ class _Rewrite:
         )
         self._placed[original].append(whole)
         return whole
+
+
+def _fused_part(inside: FusedCut, number: int, sliced: Set[int]) -> Computation:
+    """The fused computation of a part, which slices some of its parameters itself."""
+    clone, copies = clone_computation(inside.computation)
+    slices: dict[Instruction, list[Instruction]] = {}
+    for original, dimension in inside.of.items():
+        copy = copies[original]
+        if copy.opcode is Opcode.PARAMETER and copy.parameter_number in sliced:
+            users = list(copy.users)
+            block = _sliced(copy, dimension, inside.parts, number)
+            for user in users:
+                user.exchange_operand(copy, block)
+            first = next(each for each in clone.instructions if each in users)
+            slices.setdefault(first, []).append(block)
+        else:
+            _shrink(copy, dimension, inside.parts)
+    clone.splice(slices)
+    if clone.root.opcode is Opcode.TUPLE:
+        clone.root.set_shape(tuple_shape(value.shape for value in clone.root.operands))
+    return clone
+
+
+def _sliced(value: Instruction, dimension: int, parts: int, number: int) -> Instruction:
+    """A new slice of one of so many blocks of a value."""
+    shape = part_of(value.shape, dimension, parts)
+    size = shape.dimensions[dimension]
+    ranges = [Slice(0, each) for each in value.shape.dimensions]
+    ranges[dimension] = Slice(number * size, (number + 1) * size)
+    attributes = {"slice": format_slices(ranges)}
+    return value.parent.add(Opcode.SLICE, shape, [value], attributes=attributes)
 
 
 def _shrink(part: Instruction, cut: Cut, parts: int) -> None:
