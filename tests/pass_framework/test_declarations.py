@@ -13,7 +13,8 @@ _MANY_OPTIONS = 13
 
 
 _NOT_IN_XLA = {
-    *("all-reduce-to-reduce-scatter", "collective-uncombiner", "combine-collectives"),
+    *("all-reduce-to-reduce-scatter", "collective-splitter", "collective-uncombiner"),
+    "combine-collectives",
     *("overlap-search", "synchronize-collectives"),
 }
 """Single moves of a search, and the search."""

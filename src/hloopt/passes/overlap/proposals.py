@@ -147,7 +147,8 @@ def _scattered(names: tuple[str, ...]) -> Decision:
 def _split(names: tuple[str, ...], parts: int, reach: int | None) -> Decision:
     options = (("names", names), ("parts", parts), ("reach", reach))
     near = "" if reach is None else f" up to {counted(reach, 'dot')} away"
-    what = f"make {counted(parts, 'part')} of {_listed(names)} and what is beside it{near}"
+    beside = f"what is beside {'it' if len(names) == 1 else 'them'}{near}"
+    what = f"make {counted(parts, 'part')} of {_listed(names)} and {beside}"
     return Decision("split", "collective-splitter", options, what)
 
 

@@ -89,9 +89,7 @@ class FusedCut:
         self._cut(user, cut)
 
 
-def cut_by_operands(
-    user: Instruction, cut: Mapping[Instruction, Cut], parts: int
-) -> int | None:
+def cut_by_operands(user: Instruction, cut: Mapping[Instruction, Cut], parts: int) -> int | None:
     """The dimension along which an operation cuts its result if some of its operands are cut.
 
     O(operands) for each dimension.
@@ -102,6 +100,5 @@ def cut_by_operands(
             cut.get(operand, each) == each
             for operand, each in zip(user.operands, wanted, strict=True)
         ):
-            if any(operand in cut for operand in user.operands):
-                return dimension
+            return dimension
     return None

@@ -50,10 +50,6 @@ class Region:
     reach: int | None
     members: dict[Instruction, Member] = field(default_factory=dict)
 
-    @property
-    def cut(self) -> Mapping[Instruction, Cut]:
-        return {value: member.cut for value, member in self.members.items()}
-
     def add_collective(self, collective: Instruction, dimension: int) -> None:
         """Let a collective, and what makes its operand, work on parts."""
         self._add_all(self._producers(collective, dimension))
@@ -93,7 +89,8 @@ class Region:
         return sum(
             shape_bytes(operand.shape)
             for operand, dimension in zip(user.operands, member.operands, strict=True)
-            if dimension is not None and operand.opcode not in _FREE
+            if dimension is not None
+            and operand.opcode not in _FREE
             and (operand not in self.members or self.members[operand].cut != dimension)
         )
 
@@ -122,9 +119,7 @@ class Region:
                     count += 1
         return count
 
-    def _user(
-        self, user: Instruction, members: Mapping[Instruction, Member]
-    ) -> Member | None:
+    def _user(self, user: Instruction, members: Mapping[Instruction, Member]) -> Member | None:
         """A user of parts as one that works on parts; None where it cannot."""
         if not _may_join(user):
             return None

@@ -103,7 +103,9 @@ class _Rewrite:
         cut = self._region.members[original].cut
         assert isinstance(cut, int)
         told = ("metadata", *OF_THE_VALUE)
-        attributes = {name: original.attributes[name] for name in told if name in original.attributes}
+        attributes = {
+            name: original.attributes[name] for name in told if name in original.attributes
+        }
         attributes["dimensions"] = format_ints((cut,))
         whole = original.parent.add(
             Opcode.CONCATENATE, original.shape, self._parts[original], attributes=attributes
