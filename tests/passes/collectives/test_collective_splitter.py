@@ -30,6 +30,7 @@ ENTRY main {{
 GROUPS = "channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true"
 REDUCED = "r = f32[8,4]{1,0} all-reduce(d), " + GROUPS + ", to_apply=add"
 DOT = "d = f32[8,4]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+PAIR = "(f32[8,4]{1,0}, f32[8,6]{1,0})"
 SINE = "ROOT s = f32[8,4]{1,0} sine(r)"
 
 
@@ -94,11 +95,20 @@ def test_a_dimension_along_which_something_is_cut_with_it_is_taken() -> None:
     [
         (f"c = f32[16,4]{{1,0}} all-gather(d), {GROUPS}, dimensions={{0}}", (16, 2)),
         (f"c = f32[8,8]{{1,0}} all-gather(d), {GROUPS}, dimensions={{1}}", (4, 8)),
-        (f"c = f32[4,4]{{1,0}} reduce-scatter(d), {GROUPS}, dimensions={{0}}, to_apply=add", (4, 2)),
-        ("c = f32[8,4]{1,0} all-to-all(d), channel_id=1, replica_groups={{0,1}}, dimensions={0}", (8, 2)),
-        ("c = f32[8,4]{1,0} collective-permute(d), channel_id=1, source_target_pairs={{0,1}}", (4, 4)),
+        (
+            f"c = f32[4,4]{{1,0}} reduce-scatter(d), {GROUPS}, dimensions={{0}}, to_apply=add",
+            (4, 2),
+        ),
+        (
+            "c = f32[8,4]{1,0} all-to-all(d), channel_id=1, replica_groups={{0,1}}, dimensions={0}",
+            (8, 2),
+        ),
+        (
+            "c = f32[8,4]{1,0} collective-permute(d), channel_id=1, source_target_pairs={{0,1}}",
+            (4, 4),
+        ),
     ],
-)  # fmt: skip
+)
 def test_collectives_are_not_cut_along_their_own_dimension(
     collective: str, parts: tuple[int, int]
 ) -> None:
@@ -280,7 +290,7 @@ def test_a_fusion_that_works_in_place_stays() -> None:
     ("lines", "words"),
     [
         (
-            (DOT, f"r = (f32[8,4]{{1,0}}, f32[8,6]{{1,0}}) all-reduce(d, x), {GROUPS}, to_apply=add"),
+            (DOT, f"r = {PAIR} all-reduce(d, x), {GROUPS}, to_apply=add"),
             "it has 2 operands and gives a tuple",
         ),
         ((DOT, f"{REDUCED}, control-predecessors={{d}}", SINE), "it has control dependencies"),
@@ -293,7 +303,7 @@ def test_a_fusion_that_works_in_place_stays() -> None:
             "nothing beside it can work on 2 parts of what it sends",
         ),
     ],
-)  # fmt: skip
+)
 def test_collectives_that_stay(lines: tuple[str, ...], words: str) -> None:
     assert reason(*lines) == words
 
@@ -316,10 +326,11 @@ wrapped {{
     "line",
     [
         f"{DOT}, control-predecessors={{x}}",
-        "d = f32[8,4]{1,0} custom-call(x, w), custom_call_target=\"t\", custom_call_has_side_effect=true",
+        'd = f32[8,4]{1,0} custom-call(x), custom_call_target="t", '
+        "custom_call_has_side_effect=true",
         f"d = f32[8,4]{{1,0}} all-reduce(k), {GROUPS.replace('1', '2', 1)}, to_apply=add",
     ],
-)  # fmt: skip
+)
 def test_what_must_run_once_is_not_cut(line: str) -> None:
     text = text_of("k = f32[8,4]{1,0} slice(x), slice={[0:8], [0:4]}", line, "ROOT " + REDUCED)
     module = parse_module(text)

@@ -74,16 +74,17 @@ def test_combined_collectives_may_be_taken_apart_and_all_reduces_be_split() -> N
 
 
 def test_collectives_of_a_computation_are_made_parts_together_and_alone() -> None:
-    both, rest = COMBINED.split("  first = ")
-    single = both.replace(f"both = ({A}, {A}) all-reduce(x, y)", f"one = {A} all-reduce(x)")
-    rest = f"first = {A} negate(one)" + rest[rest.index("\n") :].replace(
-        "get-tuple-element(both), index=1", "negate(y)"
-    )
-    whats = [decision.what for decision in proposed(f"{single}  {rest}", "split")]
-    assert whats[0].startswith("make 2 parts of %")
-    assert {"%one, %sum", "%sum, %one"} & {what[16:26] for what in whats[:4]}
-    assert whats[0].endswith(" and what is beside them")
-    assert "make 2 parts of %one and what is beside it" in whats[4:]
+    reads, _, rest = COMBINED.partition("  second = ")
+    reads = reads.replace(f"both = ({A}, {A}) all-reduce(x, y)", f"one = {A} all-reduce(x)")
+    reads = reads.replace("get-tuple-element(both), index=0", "negate(one)")
+    text = f"{reads}  second = {A} negate(y)\n{rest.partition(chr(10))[2]}"
+    whats = [what for what in (d.what for d in proposed(text, "split")) if "parts" in what]
+    assert [what.partition(" and ")[0] for what in whats[::4]] == [
+        "make 2 parts of %sum, %one",
+        "make 2 parts of %sum",
+        "make 2 parts of %one",
+    ]
+    assert whats[3] == ("make 4 parts of %sum, %one and what is beside them up to 1 dot away")
 
 
 def test_outside_of_loops_nothing_is_pipelined() -> None:

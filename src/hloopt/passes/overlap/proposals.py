@@ -30,7 +30,13 @@ _PARTS = ((2, None), (4, None), (2, 1), (4, 1))
 def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[Decision, ...]]:
     """Decisions to make together, from the most promising on. O(instructions)."""
     sites = _sites(judged)
-    for decisions in (*_on_all(sites), *_on_each(sites, judged), *_on_loops(judged.draft.module)):
+    changes = (
+        *_on_all(sites),
+        *_on_each(sites, judged),
+        *_on_loops(judged.draft.module),
+        *_in_parts(sites, judged),
+    )
+    for decisions in changes:
         wanted = tuple(each for each in decisions if each.family in families)
         if wanted:
             yield wanted
@@ -57,21 +63,22 @@ def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
         if sum(site.opcode is opcode for site in sites) > 1:
             for threshold in _THRESHOLDS:
                 yield (_combined(opcode, pass_name, threshold),)
-    for names in _together(sites):
-        for parts, reach in _PARTS:
-            yield (_split(names, parts, reach),)
     apart = tuple(site.name for site in sites if len(site.operands) > 1)
     if len(apart) > 1:
         yield (_separated(apart),)
 
 
-def _together(sites: list[Instruction]) -> Iterator[tuple[str, ...]]:
-    """The single collectives of each computation that has several."""
+def _in_parts(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to cut the collectives of a computation, and single ones that are waited for."""
+    single = [site for site in sites if len(site.operands) == 1]
     found: dict[Computation, list[str]] = {}
-    for site in sites:
-        if len(site.operands) == 1:
-            found.setdefault(site.parent, []).append(site.name)
-    yield from (tuple(names) for names in found.values() if len(names) > 1)
+    for site in single:
+        found.setdefault(site.parent, []).append(site.name)
+    together = [tuple(names) for names in found.values() if len(names) > 1]
+    alone = [(site.name,) for site in single if judged.waits.get(site.name)]
+    for names in (*together, *alone):
+        for parts, reach in _PARTS:
+            yield (_split(names, parts, reach),)
 
 
 def _on_each(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
@@ -95,9 +102,6 @@ def _on(site: Instruction) -> Iterator[tuple[Decision, ...]]:
         yield (_separated(names),)
     if site.opcode is Opcode.ALL_REDUCE:
         yield (_scattered(names),)
-    if len(site.operands) == 1:
-        for parts, reach in _PARTS:
-            yield (_split(names, parts, reach),)
 
 
 def _on_loops(module: Module) -> Iterator[tuple[Decision, ...]]:
