@@ -349,7 +349,9 @@ def test_names_and_applications() -> None:
 
 @pytest.mark.parametrize("options", [{"parts": 1}, {"reach": 0}])
 def test_options_that_cut_nothing_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(PipelineError, match="needs 2 parts and a reach of 1 at least"):
+    with pytest.raises(
+        PipelineError, match="collective-splitter needs 2 parts and a reach of 1 at least"
+    ):
         create_pass("collective-splitter", options).run(
             parse_module(text_of(DOT, REDUCED, SINE)), PassContext()
         )

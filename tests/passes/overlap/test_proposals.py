@@ -79,12 +79,15 @@ def test_collectives_of_a_computation_are_made_parts_together_and_alone() -> Non
     reads = reads.replace("get-tuple-element(both), index=0", "negate(one)")
     text = f"{reads}  second = {A} negate(y)\n{rest.partition(chr(10))[2]}"
     whats = [what for what in (d.what for d in proposed(text, "split")) if "parts" in what]
-    assert [what.partition(" and ")[0] for what in whats[::4]] == [
+    assert [what.partition(" and ")[0] for what in whats[:2]] == [
         "make 2 parts of %sum, %one",
+        "make 4 parts of %sum, %one",
+    ]
+    assert whats[0].endswith(" and what is beside them")
+    assert [what.partition(" and ")[0] for what in whats[2::4]] == [
         "make 2 parts of %sum",
         "make 2 parts of %one",
     ]
-    assert whats[3] == ("make 4 parts of %sum, %one and what is beside them up to 1 dot away")
 
 
 def test_outside_of_loops_nothing_is_pipelined() -> None:

@@ -32,9 +32,10 @@ def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[De
     sites = _sites(judged)
     changes = (
         *_on_all(sites),
+        *_together_in_parts(sites),
         *_on_each(sites, judged),
         *_on_loops(judged.draft.module),
-        *_in_parts(sites, judged),
+        *_alone_in_parts(sites, judged),
     )
     for decisions in changes:
         wanted = tuple(each for each in decisions if each.family in families)
@@ -68,17 +69,24 @@ def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
         yield (_separated(apart),)
 
 
-def _in_parts(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
-    """Decisions to cut the collectives of a computation, and single ones that are waited for."""
-    single = [site for site in sites if len(site.operands) == 1]
-    found: dict[Computation, list[str]] = {}
-    for site in single:
-        found.setdefault(site.parent, []).append(site.name)
-    together = [tuple(names) for names in found.values() if len(names) > 1]
-    alone = [(site.name,) for site in single if judged.waits.get(site.name)]
-    for names in (*together, *alone):
+def _together_in_parts(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to cut the collectives of a kind in a computation."""
+    found: dict[tuple[Computation, Opcode], list[str]] = {}
+    for site in sites:
+        if len(site.operands) == 1:
+            found.setdefault((site.parent, site.opcode), []).append(site.name)
+    for names in found.values():
         for parts, reach in _PARTS:
-            yield (_split(names, parts, reach),)
+            if len(names) > 1 and reach is None:
+                yield (_split(tuple(names), parts, reach),)
+
+
+def _alone_in_parts(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to cut single collectives that are waited for."""
+    for site in sites:
+        if len(site.operands) == 1 and judged.waits.get(site.name):
+            for parts, reach in _PARTS:
+                yield (_split((site.name,), parts, reach),)
 
 
 def _on_each(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:

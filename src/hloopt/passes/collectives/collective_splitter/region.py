@@ -140,7 +140,7 @@ class Region:
         return _plain(user, dimension, self.parts, dots)
 
     def _producers(self, collective: Instruction, dimension: int) -> dict[Instruction, Member]:
-        """What makes the operand of a collective and can work on parts, up to so many dots."""
+        """Producers of the operand of a collective that can work on parts, up to so many dots."""
         found: dict[Instruction, Member] = {}
         stack = [(collective.operands[0], dimension, self.reach or 1)]
         while stack:
