@@ -13,8 +13,9 @@ _MANY_OPTIONS = 13
 
 
 _NOT_IN_XLA = {
-    *("all-reduce-to-reduce-scatter", "collective-uncombiner", "combine-collectives"),
-    *("overlap-search", "synchronize-collectives", "while-loop-residual-offloader"),
+    *("all-reduce-to-reduce-scatter", "collective-splitter", "collective-uncombiner"),
+    *("combine-collectives", "memory-search", "overlap-search", "synchronize-collectives"),
+    "while-loop-residual-offloader",
 }
 """Single moves of a search, and the search."""
 

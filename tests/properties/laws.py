@@ -47,6 +47,8 @@ LEAVES_MORE_TO_DO = [
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
     # The first thing that applies to a loop is done, as in XLA.
     *(("simplify-while-loops", options) for options in OPTIONS["simplify-while-loops"]),
+    # Parts can be cut again.
+    *(("collective-splitter", options) for options in OPTIONS["collective-splitter"]),
     # What is in alternate memory already has to stay there; the rest is placed around it.
     *(("memory-space-assignment", options) for options in OPTIONS["memory-space-assignment"]),
     # Operations that moved may let others move.

@@ -83,6 +83,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         for is_as_new in (False, True)
     ],
     "collective-quantizer": [{}],
+    "collective-splitter": [{}, {"parts": 4, "reach": 1}],
     "collective-uncombiner": [{}],
     "collectives-schedule-linearizer": [{}],
     "combine-collectives": [{"groups": [["a", "b"], ["ar.0", "ar.1"], ["ag.1", "ag.2"]]}],

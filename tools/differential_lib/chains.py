@@ -17,6 +17,7 @@ LEFT_OUT = {
     ("dce", "remove_dead_parameters_from_entry_computation"): "other parameters are not compared",
     ("double-buffer-loop-unrolling", "loops"): "names of instructions",
     ("all-reduce-to-reduce-scatter", "names"): "names of instructions",
+    ("collective-splitter", "names"): "names of instructions",
     ("collective-uncombiner", "names"): "names of instructions",
     ("synchronize-collectives", "names"): "names of instructions",
     ("while-loop-residual-offloader", "names"): "names of instructions",

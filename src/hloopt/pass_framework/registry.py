@@ -69,6 +69,9 @@ PASSES = {
     ),
     "collective-pipeliner": ".collectives.collective_pipeliner:CollectivePipeliner",
     "collective-quantizer": ".collectives.collective_quantizer:CollectiveQuantizer",
+    "collective-splitter": (
+        ".collectives.collective_splitter.collective_splitter:CollectiveSplitter"
+    ),
     "collective-uncombiner": ".collectives.collective_uncombiner:CollectiveUncombiner",
     "collectives-schedule-linearizer": (
         ".scheduling.collectives_schedule_linearizer:CollectivesScheduleLinearizer"

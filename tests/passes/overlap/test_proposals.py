@@ -66,7 +66,28 @@ def test_combined_collectives_may_be_taken_apart_and_all_reduces_be_split() -> N
         "take %both apart",
         "make %both a reduce-scatter and an all-gather",
         "make %sum a reduce-scatter and an all-gather",
+        "make 2 parts of %sum and what is beside it",
+        "make 4 parts of %sum and what is beside it",
+        "make 2 parts of %sum and what is beside it up to 1 dot away",
+        "make 4 parts of %sum and what is beside it up to 1 dot away",
     }
+
+
+def test_collectives_of_a_computation_are_made_parts_together_and_alone() -> None:
+    reads, _, rest = COMBINED.partition("  second = ")
+    reads = reads.replace(f"both = ({A}, {A}) all-reduce(x, y)", f"one = {A} all-reduce(x)")
+    reads = reads.replace("get-tuple-element(both), index=0", "negate(one)")
+    text = f"{reads}  second = {A} negate(y)\n{rest.partition(chr(10))[2]}"
+    whats = [what for what in (d.what for d in proposed(text, "split")) if "parts" in what]
+    assert [what.partition(" and ")[0] for what in whats[:2]] == [
+        "make 2 parts of %sum, %one",
+        "make 4 parts of %sum, %one",
+    ]
+    assert whats[0].endswith(" and what is beside them")
+    assert [what.partition(" and ")[0] for what in whats[2::4]] == [
+        "make 2 parts of %sum",
+        "make 2 parts of %one",
+    ]
 
 
 def test_outside_of_loops_nothing_is_pipelined() -> None:

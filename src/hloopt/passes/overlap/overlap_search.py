@@ -32,7 +32,8 @@ class OverlapSearchPass(ModulePass):
     """Decide together how collectives run, so that a step is as short as can be.
 
     Decided are: which collectives are combined, and which are taken apart; which all-reduces become
-    a reduce-scatter and an all-gather; what is pipelined across the trips of loops, in which
+    a reduce-scatter and an all-gather; which collectives are cut along a dimension, together with
+    what makes and uses their values; what is pipelined across the trips of loops, in which
     direction; which loops make two trips in one; and the order of all. Each decision is a pass of
     its own with options. A program with some decisions is made asynchronous, gets the copies that
     XLA:GPU inserts, and is scheduled; then its time is that of the simulator, its memory what

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hloopt.analysis.cost.sizes import leaf_bytes
+from hloopt.diagnostics import counted
+from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
@@ -21,12 +23,21 @@ _COMBINED = {
 }
 _THRESHOLDS = tuple(mebibytes << 20 for mebibytes in (32, 128, 512, 1 << 20))
 _MOST_COMBINED = 256
+_PARTS = ((2, None), (4, None), (2, 1), (4, 1))
+"""Numbers of parts of a collective, and how many dots in a row work on them."""
 
 
 def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[Decision, ...]]:
     """Decisions to make together, from the most promising on. O(instructions)."""
     sites = _sites(judged)
-    for decisions in (*_on_all(sites), *_on_each(sites, judged), *_on_loops(judged.draft.module)):
+    changes = (
+        *_on_all(sites),
+        *_together_in_parts(sites),
+        *_on_each(sites, judged),
+        *_on_loops(judged.draft.module),
+        *_alone_in_parts(sites, judged),
+    )
+    for decisions in changes:
         wanted = tuple(each for each in decisions if each.family in families)
         if wanted:
             yield wanted
@@ -56,6 +67,26 @@ def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
     apart = tuple(site.name for site in sites if len(site.operands) > 1)
     if len(apart) > 1:
         yield (_separated(apart),)
+
+
+def _together_in_parts(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to cut the collectives of a kind in a computation."""
+    found: dict[tuple[Computation, Opcode], list[str]] = {}
+    for site in sites:
+        if len(site.operands) == 1:
+            found.setdefault((site.parent, site.opcode), []).append(site.name)
+    for names in found.values():
+        for parts, reach in _PARTS:
+            if len(names) > 1 and reach is None:
+                yield (_split(tuple(names), parts, reach),)
+
+
+def _alone_in_parts(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to cut single collectives that are waited for."""
+    for site in sites:
+        if len(site.operands) == 1 and judged.waits.get(site.name):
+            for parts, reach in _PARTS:
+                yield (_split((site.name,), parts, reach),)
 
 
 def _on_each(sites: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
@@ -123,6 +154,14 @@ def _separated(names: tuple[str, ...]) -> Decision:
 def _scattered(names: tuple[str, ...]) -> Decision:
     what = f"make {_listed(names)} a reduce-scatter and an all-gather"
     return Decision("split", "all-reduce-to-reduce-scatter", (("names", names),), what)
+
+
+def _split(names: tuple[str, ...], parts: int, reach: int | None) -> Decision:
+    options = (("names", names), ("parts", parts), ("reach", reach))
+    near = "" if reach is None else f" up to {counted(reach, 'dot')} away"
+    beside = f"what is beside {'it' if len(names) == 1 else 'them'}{near}"
+    what = f"make {counted(parts, 'part')} of {_listed(names)} and {beside}"
+    return Decision("split", "collective-splitter", options, what)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -18,6 +18,8 @@ _LEAST_GAIN = 1e-3
 """The share of a step by which a decision has to shorten it."""
 _SLACK = (1.1, 1.0)
 """By walk how far above the limit it may go: what it finds on the way counts if that fits."""
+_FIRST = 0.5
+"""The part of the budget for the first walk, which may find nothing that fits."""
 _NEAR = 1.02
 """How far above the limit a program may be for an order to be found that fits."""
 
@@ -83,18 +85,20 @@ class OverlapSearch:
 
     def run(self, budget: SearchBudget) -> None:
         """Search until the budget is used up, or there is nothing to decide."""
-        for slack in _SLACK:
-            self._walk(self.best, slack, budget)
+        for slack, until in zip(_SLACK, (_FIRST, 1.0), strict=True):
+            self._walk(self.best, slack, budget, until)
         if not any(True for _ in self._proposals(self.best)):
             return
         chance = random.Random(self.judge.options.seed)
         while budget.take():
             self._walk(self._nearby(chance, budget), _SLACK[0], budget)
 
-    def _walk(self, place: Judged | None, slack: float, budget: SearchBudget) -> None:
-        """Go on until no change of a place makes it better."""
-        while place is not None and budget.part < 1:
-            place = self._step(place, slack, budget)
+    def _walk(
+        self, place: Judged | None, slack: float, budget: SearchBudget, until: float = 1.0
+    ) -> None:
+        """Go on until no change of a place makes it better, or a part of the budget is used."""
+        while place is not None and budget.part < until:
+            place = self._step(place, slack, budget, until)
 
     def _nearby(self, chance: random.Random, budget: SearchBudget) -> Judged | None:
         """The best program with one decision less and a few more, all by chance."""
@@ -112,14 +116,16 @@ class OverlapSearch:
     def _proposals(self, judged: Judged) -> Iterator[tuple[Decision, ...]]:
         return proposals(judged, self.judge.options.decisions)
 
-    def _step(self, place: Judged, slack: float, budget: SearchBudget) -> Judged | None:
+    def _step(
+        self, place: Judged, slack: float, budget: SearchBudget, until: float
+    ) -> Judged | None:
         """The first change of a place that is better; None where none is, or none can be tried."""
         for change in self._proposals(place):
             decisions = (*place.decisions, *change)
             judged = self._judged(decisions, partial(place.draft.after, *change), budget)
             if judged is not None and self._is_step(judged, place, slack):
                 return judged
-            if budget.part >= 1:
+            if budget.part >= until:
                 return None
         for number in range(len(place.decisions)):
             rest = (*place.decisions[:number], *place.decisions[number + 1 :])

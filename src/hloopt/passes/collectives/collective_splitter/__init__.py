@@ -1,0 +1,1 @@
+"""Collectives in parts, with what computes and what uses them, so that parts overlap."""
