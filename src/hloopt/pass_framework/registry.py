@@ -156,6 +156,7 @@ PASSES = {
         ".memory_space.optimize_input_output_buffer_alias:OptimizeInputOutputBufferAlias"
     ),
     "overlap-search": ".overlap.overlap_search:OverlapSearchPass",
+    "memory-search": ".overlap.memory_search:MemorySearchPass",
     "propagate-call-metadata": ".call_graph.propagate_call_metadata:PropagateCallMetadata",
     "reduce-decomposer": ".reductions.reduce_decomposer:ReduceDecomposer",
     "reduce-scatter-combiner": ".collectives.collective_combiner.passes:ReduceScatterCombiner",
@@ -224,7 +225,7 @@ PASSES = {
 }
 """Our passes: name → module, relative to `hloopt.passes`, and class."""
 
-NEED_OPTIONS = frozenset(("overlap-search", "rematerialization"))
+NEED_OPTIONS = frozenset(("memory-search", "overlap-search", "rematerialization"))
 """Passes that do not run without an option: a target, a limit."""
 
 COMPILER_PASSES = {

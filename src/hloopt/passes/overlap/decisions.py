@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir.clone import clone_module
@@ -13,6 +14,8 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.overlap.options import Family
 
 Options = tuple[tuple[str, object], ...]
+PassRun = str | tuple[str, dict[str, Any]]
+"""A pass by name, or by name and options."""
 
 _TIDYING = ("tuple-simplifier", "cse", "dce")
 _TRIP_COUNTS = "while-loop-trip-count-annotator"
@@ -27,6 +30,9 @@ class Decision:
     options: Options
     what: str
     """The decision in words."""
+    is_late: bool = False
+    """Whether it says how the program is finished, by options of a pass that schedules it or by a
+    pass that runs after those."""
 
 
 @dataclass(slots=True)
@@ -39,15 +45,17 @@ class Draft:
     """The module before each decision."""
 
     def after(self, *changes: Decision) -> Draft | None:
-        """The draft after more decisions; None where one of them changes nothing.
+        """The draft after more decisions; None where one of them that is not late changes nothing.
 
         O(instructions) for each, beside the passes.
         """
         draft = self
         for decision in changes:
-            module, _ = clone_module(draft.module)
-            if not _decide(module, decision):
-                return None
+            module = draft.module
+            if not decision.is_late:
+                module, _ = clone_module(module)
+                if not _decide(module, decision):
+                    return None
             before = (*draft.trail, draft.module)
             draft = Draft(module, (*draft.decisions, decision), before)
         return draft
@@ -79,8 +87,8 @@ def tidy(module: Module) -> None:
     run_passes(module, (*_TIDYING, *_TIDYING, _TRIP_COUNTS))
 
 
-def run_passes(module: Module, names: Iterable[str | tuple[str, dict[str, object]]]) -> None:
-    """Run passes, by name or by name and options, without remarks."""
-    for each in names:
+def run_passes(module: Module, passes: Iterable[PassRun]) -> None:
+    """Run passes without remarks."""
+    for each in passes:
         name, options = (each, {}) if isinstance(each, str) else each
         create_pass(name, options).run(module, PassContext(wants_remarks=False))

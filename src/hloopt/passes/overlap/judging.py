@@ -13,7 +13,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.backends import GPU
-from hloopt.passes.overlap.decisions import Decision, Draft, run_passes
+from hloopt.passes.overlap.decisions import Decision, Draft, PassRun, run_passes
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
@@ -69,7 +69,7 @@ class Judge:
         """
         module, _ = clone_module(draft.module)
         _mark(module)
-        run_passes(module, self._passes(order))
+        run_passes(module, _with_late(self._passes(order), draft.decisions))
         return self.judge(draft, module)
 
     def judge(self, draft: Draft, module: Module) -> Judged:
@@ -125,7 +125,7 @@ class Judge:
         is_sol = config.model_choice.for_target() == "sol"
         return replace(config, smooth_tables=True) if is_sol else config
 
-    def _passes(self, order: Mapping[str, object] | None) -> list[str | tuple[str, dict[str, Any]]]:
+    def _passes(self, order: Mapping[str, object] | None) -> list[PassRun]:
         search = None if order is None else dict(order)
         return [
             *("host-compute-asyncifier", "host-memory-transfer-asyncifier"),
@@ -141,6 +141,21 @@ class Judge:
             ("latency-hiding-scheduler", {**self._scheduler, "search": search}),
             "gpu-convert-async-collectives-to-sync",
         ]
+
+
+def _with_late(passes: list[PassRun], decisions: tuple[Decision, ...]) -> list[PassRun]:
+    """The passes with the options that late decisions give them, and behind them other passes."""
+    late = [decision for decision in decisions if decision.is_late]
+    chosen: dict[str, dict[str, Any]] = {}
+    for decision in late:
+        chosen.setdefault(decision.pass_name, {}).update(decision.options)
+    if not chosen:
+        return passes
+    named = [(each, {}) if isinstance(each, str) else each for each in passes]
+    finishing: list[PassRun] = [
+        (name, {**options, **chosen.pop(name, {})}) for name, options in named
+    ]
+    return [*finishing, *chosen.items()]
 
 
 def _simulated(

@@ -9,9 +9,12 @@ from hloopt.cost_models import CostModelName
 from hloopt.options import Bytes, option
 from hloopt.search_budget import SearchLimits
 
-Family = Literal["pipeline", "combine", "separate", "split", "unroll", "order"]
+Family = Literal[
+    "pipeline", "combine", "separate", "split", "unroll", "order", "rematerialize", "minimize"
+]
 """The kinds of decisions."""
 FAMILIES: tuple[Family, ...] = ("pipeline", "combine", "separate", "split", "unroll", "order")
+MEMORY_FAMILIES: tuple[Family, ...] = (*FAMILIES, "rematerialize", "minimize")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +34,17 @@ class OverlapOptions(SearchLimits):
         FAMILIES, "which kinds of decisions to make: order is the search of the scheduler"
     )
     overlap_limit: int = option(1, "collectives that may be in flight at a time")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySearchOptions(OverlapOptions):
+    """The options of the search for memory: those of the search for overlap, with more to decide."""
+
+    memory_limit: Bytes | None = option(
+        None, "bytes of device memory that buffers may take; null: what a device of the target has"
+    )
+    decisions: tuple[Family, ...] = option(
+        MEMORY_FAMILIES,
+        "which kinds of decisions to make: rematerialize computes values again, minimize schedules "
+        "with less memory, the others are those of overlap-search",
+    )

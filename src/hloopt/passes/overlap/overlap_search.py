@@ -17,12 +17,6 @@ from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.search import Goal, OverlapSearch
 from hloopt.search_budget import SearchBudget, SearchLimits
 
-_SHARE_OF_DECISIONS = 0.7
-"""The part of the budget for all decisions but the order, which comes last."""
-_MOVES_PER_TRIAL = 500
-"""How many changes of an order are tried where `iterations` allows one trial of decisions."""
-_ORDERED = 3
-"""For how many sets of decisions an order is searched."""
 _PAGE = 2 << 20
 """Bytes: device memory is allocated in pages of this size."""
 
@@ -74,18 +68,17 @@ class OverlapSearchPass(ModulePass):
     def _search(self, module: Module, context: PassContext) -> bool:
         options = self.options
         judge = Judge(options)
-        given = self._given(module, judge)
+        given = given_program(module, judge)
         limit = options.memory_limit
         if limit is None:
             limit = -(-given.allocated // _PAGE) * _PAGE
         goal = Goal(limit, given)
         search = OverlapSearch(judge, goal, judge.finish(given.draft))
-        part = SearchLimits(**_part(options, _SHARE_OF_DECISIONS))
-        budget = SearchBudget("decisions", part, context.on_progress)
+        budget = SearchBudget("decisions", limits_of_decisions(options), context.on_progress)
         search.run(budget)
         best = search.best
         if "order" in options.decisions:
-            best = _ordered(search)
+            best = with_best_order(search)
         context.count("decisions tried", budget.taken)
         if unknown := judge.simulated(best.module).unknown_loops:
             context.note(
@@ -95,15 +88,6 @@ class OverlapSearchPass(ModulePass):
             context.missed(module.entry.root, _nothing_found(given, budget.taken))
             return False
         return self._adopt(module, given, best, judge, context)
-
-    def _given(self, module: Module, judge: Judge) -> Judged:
-        """The module as it is given, judged, with the draft that decisions begin with."""
-        draft, _ = clone_module(module)
-        run_passes(draft, ["synchronize-collectives", "hlo-descheduler"])
-        if not module.is_scheduled:
-            return judge.finish(Draft(draft))
-        copy, _ = clone_module(module)
-        return judge.judge(Draft(draft), copy)
 
     def _adopt(
         self, module: Module, given: Judged, best: Judged, judge: Judge, context: PassContext
@@ -115,67 +99,22 @@ class OverlapSearchPass(ModulePass):
         for decision in best.decisions:
             context.count(f"decisions to {decision.family}")
         if context.wants_remarks:
-            for what in _gains(given, best, judge):
+            for what in gains(given, best, judge):
                 context.analysis(module.entry.root, what)
         module.become(best.module if module.is_scheduled else best.draft.module)
         return True
 
 
-def _part(options: OverlapOptions, share: float, factor: int = 1) -> dict[str, Any]:
-    """A share of the budget, with so many iterations for one, as options of a search."""
-    iterations = options.iterations
-    return {
-        "budget": Seconds(options.budget * share),
-        "iterations": None if iterations is None else int(iterations * share * factor),
-        "seed": options.seed,
-    }
-
-
-def _ordered(search: OverlapSearch) -> Judged:
-    """The best program once the order of those with the best decisions is searched, too."""
-    best = search.best
-    share = (1 - _SHARE_OF_DECISIONS) / _ORDERED
-    order = _part(search.judge.options, share, _MOVES_PER_TRIAL)
-    for judged in search.shortest(_ORDERED):
-        ordered = search.judge.finish(judged.draft, {**order, "memory_limit": search.goal.limit})
-        if search.goal.is_better(ordered, best):
-            best = ordered
-    return best
-
-
-def _gains(given: Judged, best: Judged, judge: Judge) -> list[str]:
-    """For each decision, in their order, the time and the bytes that it made the difference."""
-    steps = [judge.finish(draft) for draft in best.draft.prefixes()]
-    described = [decision.what for decision in best.decisions]
-    pairs = [("schedule as XLA:GPU", given, steps[0])]
-    pairs += zip(described, steps[:-1], steps[1:], strict=True)
-    pairs.append(("search the order", steps[-1], best))
-    return [
-        f"{what}: {_ms(before.seconds)} to {_ms(after.seconds)}, "
-        f"{_difference(after.allocated - before.allocated)}"
-        for what, before, after in pairs
-        if (before.seconds, before.allocated) != (after.seconds, after.allocated)
-    ]
-
-
 def _outcome(given: Judged, best: Judged) -> str:
     return (
-        f"a step takes {_ms(best.seconds)} instead of {_ms(given.seconds)}, "
-        f"{_ms(best.exposed)} instead of {_ms(given.exposed)} of it waiting, and needs "
+        f"a step takes {milliseconds(best.seconds)} instead of {milliseconds(given.seconds)}, "
+        f"{milliseconds(best.exposed)} instead of {milliseconds(given.exposed)} of it waiting, and needs "
         f"{counted(best.allocated, 'byte')} instead of {given.allocated:,}"
     )
 
 
-def _difference(size: int) -> str:
-    return f"{'-' if size < 0 else '+'}{counted(abs(size), 'byte')}"
-
-
 def _nothing_found(given: Judged, tried: int) -> str:
     return (
-        f"no decisions were found that make a step shorter than {_ms(given.seconds)}: "
+        f"no decisions were found that make a step shorter than {milliseconds(given.seconds)}: "
         f"{counted(tried, 'set')} tried"
     )
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:,.4g} ms"

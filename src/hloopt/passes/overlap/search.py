@@ -37,11 +37,13 @@ class Goal:
 
     Its step is as long as three models of time say in the geometric mean, and none of them may say
     that it is longer than in the program as it was given: what only one of them likes is doubtful.
+    With `may_be_longer` memory goes before time, and they may.
     """
 
     limit: int
     """Bytes that a program may be given."""
     given: Judged
+    may_be_longer: bool = False
 
     def is_better(self, one: Judged, other: Judged, *, slack: float = 1, least: float = 0) -> bool:
         """Whether a program fits, within `slack`, and is shorter by the share `least` at least; of
@@ -53,7 +55,7 @@ class Goal:
     def fits(self, judged: Judged, slack: float = 1) -> bool:
         """Whether a program needs no more memory than it may, and no more time by any model."""
         is_small = judged.allocated <= self.limit * slack
-        return is_small and max(self._ratios(judged)) <= 1
+        return is_small and (self.may_be_longer or max(self._ratios(judged)) <= 1)
 
     def length(self, judged: Judged) -> float:
         """The length of a step, that of the program as it was given being 1."""
@@ -111,7 +113,7 @@ class OverlapSearch:
                 draft = draft.after(*change) or draft
         if draft is None:
             return None
-        return self._judged(draft.decisions, lambda: draft, budget)
+        return self.judged(draft.decisions, lambda: draft, budget)
 
     def _proposals(self, judged: Judged) -> Iterator[tuple[Decision, ...]]:
         return proposals(judged, self.judge.options.decisions)
@@ -122,14 +124,14 @@ class OverlapSearch:
         """The first change of a place that is better; None where none is, or none can be tried."""
         for change in self._proposals(place):
             decisions = (*place.decisions, *change)
-            judged = self._judged(decisions, partial(place.draft.after, *change), budget)
+            judged = self.judged(decisions, partial(place.draft.after, *change), budget)
             if judged is not None and self._is_step(judged, place, slack):
                 return judged
             if budget.part >= until:
                 return None
         for number in range(len(place.decisions)):
             rest = (*place.decisions[:number], *place.decisions[number + 1 :])
-            judged = self._judged(rest, partial(place.draft.without, number), budget)
+            judged = self.judged(rest, partial(place.draft.without, number), budget)
             if judged is not None and self._is_step(judged, place, slack):
                 return judged
         return None
@@ -137,7 +139,7 @@ class OverlapSearch:
     def _is_step(self, judged: Judged, place: Judged, slack: float) -> bool:
         return self.goal.is_better(judged, place, slack=slack, least=_LEAST_GAIN)
 
-    def _judged(
+    def judged(
         self,
         decisions: tuple[Decision, ...],
         make: Callable[[], Draft | None],

@@ -1,0 +1,57 @@
+"""Decisions by which a program may need less memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hloopt.diagnostics import counted
+from hloopt.passes.overlap.decisions import Decision
+from hloopt.passes.overlap.judging import Judged
+from hloopt.passes.overlap.options import Family
+
+_SHARES = (1.0, 0.95, 0.9, 0.8, 0.7)
+"""Of the limit: rematerialization and the scheduler count memory before it is packed."""
+_ALGORITHMS = ("list", "dfs", "post-order", "bfs")
+_BLOCK = 8
+"""Instructions in a row that are recomputed together."""
+
+
+def memory_proposals(
+    judged: Judged, limit: int, families: tuple[Family, ...]
+) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to make together, for a program that needs more than `limit`."""
+    goals = sorted({int(limit * share) for share in _SHARES} | {_below(judged.allocated)})
+    made = {(decision.pass_name, decision.options) for decision in judged.decisions}
+    for decision in (*_recomputed(goals), *_minimized(goals)):
+        if decision.family in families and (decision.pass_name, decision.options) not in made:
+            yield (decision,)
+
+
+def _below(allocated: int) -> int:
+    return int(allocated * _SHARES[1])
+
+
+def _recomputed(goals: list[int]) -> Iterator[Decision]:
+    for algorithm in ("peak-priority", "always"):
+        for goal in goals:
+            options = (
+                ("recompute", True),
+                ("algorithm", algorithm),
+                ("block_size_limit", _BLOCK),
+                ("memory_limit_bytes", goal),
+            )
+            what = f"rematerialize down to {counted(goal, 'byte')}, {algorithm}"
+            yield Decision("rematerialize", "rematerialization", options, what, is_late=True)
+
+
+def _minimized(goals: list[int]) -> Iterator[Decision]:
+    for algorithm in _ALGORITHMS:
+        what = f"begin with the order of the memory scheduler {algorithm}"
+        yield _late("hlo-memory-scheduler", "algorithm", algorithm, what)
+    for goal in goals:
+        what = f"schedule for a device of {counted(goal, 'byte')}"
+        yield _late("latency-hiding-scheduler", "device_memory_size", goal, what)
+
+
+def _late(pass_name: str, option: str, value: object, what: str) -> Decision:
+    return Decision("minimize", pass_name, ((option, value),), what, is_late=True)

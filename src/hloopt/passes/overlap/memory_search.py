@@ -1,0 +1,123 @@
+"""Deciding what is recomputed, kept apart and ordered so that a program fits in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from hloopt.collector import collector_paused
+from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
+from hloopt.ir.module import Module
+from hloopt.memory.backends import GPU
+from hloopt.memory.floor import memory_floor
+from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.passes.overlap.judging import Judge, Judged
+from hloopt.passes.overlap.memory_walk import MemoryWalk
+from hloopt.passes.overlap.options import MemorySearchOptions
+from hloopt.passes.overlap.outcomes import (
+    gains,
+    given_program,
+    limits_of_decisions,
+    milliseconds,
+    with_best_order,
+)
+from hloopt.passes.overlap.search import Goal, OverlapSearch
+from hloopt.search_budget import SearchBudget
+from hloopt.targets import load_target
+
+
+@register("memory-search", preserves="rounding")
+class MemorySearchPass(ModulePass):
+    """Make a scheduled program fit in memory, at the least time that it takes longer.
+
+    Decided are, as long as it does not fit: what is recomputed, by rematerialization with various
+    limits; how collectives run and in which order, by schedulers that mind memory. Of all that
+    helps, what costs least time for the bytes that it saves is done first. Once the program fits,
+    the decisions of overlap-search make it as short as can be within the limit, and those that are
+    no longer needed are undone. Time is that of the simulator, memory what buffer assignment finds.
+
+    A program that fits stays as it is, and so does one for which no decisions suffice: a remark then
+    says how much the smallest needs that was found, and a lower bound of what any order of the
+    instructions needs. With `iterations` the result depends on the module, the options and the seed
+    alone. Each trial is near-linear in the module.
+    """
+
+    Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions
+    takes_target = True
+    options: MemorySearchOptions
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        if self.options.target is None:
+            raise PipelineError(
+                "memory-search needs a target, whose times it goes by",
+                help="give target=h100_sxm, or another of `hloopt targets`",
+            )
+        if not module.is_scheduled:
+            raise PassRefused(
+                "the module has no schedule, so nothing is known of its memory",
+                help="run hlo-memory-scheduler or latency-hiding-scheduler first",
+            )
+        if context.is_at_limit:
+            return False
+        with collector_paused():
+            try:
+                return self._search(module, context)
+            except (PassRefused, PipelineError):
+                raise
+            except HloError as error:
+                raise PipelineError(error.message, help=error.help, code=error.code) from error
+
+    def _search(self, module: Module, context: PassContext) -> bool:
+        options = self.options
+        limit = options.memory_limit
+        if limit is None:
+            limit = load_target(str(options.target)).memory_size
+        # The scheduler minds memory only where a decision says so: that makes steps longer.
+        judge = Judge(replace(options, memory_limit=None))
+        given = given_program(module, judge)
+        if given.allocated <= limit:
+            context.missed(module.entry.root, f"it fits: {_needs(given, limit)}")
+            return False
+        goal = Goal(limit, given, may_be_longer=True)
+        budget = SearchBudget("decisions", limits_of_decisions(options), context.on_progress)
+        search = OverlapSearch(judge, goal, given)
+        MemoryWalk(search, options.decisions).run(budget)
+        if search.best.allocated <= limit:
+            search.run(budget)
+        best = with_best_order(search) if "order" in options.decisions else search.best
+        context.count("decisions tried", budget.taken)
+        if best.allocated > limit:
+            context.missed(module.entry.root, _too_large(given, best, limit))
+            return False
+        return self._adopt(module, given, best, judge, context)
+
+    def _adopt(
+        self, module: Module, given: Judged, best: Judged, judge: Judge, context: PassContext
+    ) -> bool:
+        what = (
+            f"it needs {counted(best.allocated, 'byte')} instead of {given.allocated:,}, and a "
+            f"step takes {milliseconds(best.seconds)} instead of {milliseconds(given.seconds)}"
+        )
+        if not context.apply(module.entry.root, what):
+            return False
+        for decision in best.decisions:
+            context.count(f"decisions to {decision.family}")
+        if context.wants_remarks:
+            for gain in gains(given, best, judge):
+                context.analysis(module.entry.root, gain)
+        module.become(best.module)
+        return True
+
+
+def _too_large(given: Judged, best: Judged, limit: int) -> str:
+    floor = memory_floor(given.module, backend=GPU)
+    proved = "does not fit" if floor.size > limit else "would fit"
+    return (
+        f"no decisions were found by which it fits: {_needs(given, limit)}, the least that was "
+        f"found is {best.allocated:,}; in any order it needs {floor.size:,} at "
+        f"%{floor.instruction.name}, which {proved}"
+    )
+
+
+def _needs(judged: Judged, limit: int) -> str:
+    return f"it needs {counted(judged.allocated, 'byte')}, the limit is {limit:,}"
