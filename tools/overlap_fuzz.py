@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Let overlap-search decide about random loops, and compare what these compute.
+"""Let overlap-search and memory-search decide about random loops; compare what these compute.
 
     tools/overlap_fuzz.py [--seed S] [--count N] [--jobs J] [--save DIR] [--again]
     tools/overlap_fuzz.py --seed S --show N
 
 The programs are those of pipeliner_fuzz.py: counted loops, some in other loops, that read a slice
 of a buffer in each trip, exchange it with other devices and store it. Every second one has a
-schedule. The search may use as much memory as it likes, so that it decides much. Results are
-verified, printed and read back, and run beside the original in the interpreter.
+schedule. overlap-search may use as much memory as it likes, so that it decides much; memory-search,
+which one program in four goes through, has to reach a limit. Results are verified, printed and
+read back, and run beside the original in the interpreter.
 
 Answers are kept in DIR/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
 sources changed. Exits 1 if there are findings, 2 for wrong usage. Needs Linux.
@@ -28,6 +29,8 @@ from sweep_lib.findings import Finding, Progress
 from sweep_lib.limits import Limits
 
 _PER_SLICE = 20
+_LIMITS = (1 << 9, 1 << 10, 3 << 9, 1 << 11, 3 << 10, 1 << 12)
+"""Bytes that memory-search has to reach."""
 _SCHEDULE = Step("hlo-memory-scheduler", {"preset": "xla-gpu"})
 
 
@@ -48,8 +51,12 @@ class Programs(NamedTuple):
 
     def steps(self, number: int) -> list[Step]:
         """The passes that a program goes through."""
-        search = {"target": "h100_sxm", "iterations": 12, "seed": number, "memory_limit": 1 << 40}
-        return [_SCHEDULE] * (number % 2) + [Step("overlap-search", search)]
+        search = {"target": "h100_sxm", "iterations": 12, "seed": number}
+        if number % 4 == 3:
+            limit = _LIMITS[number // 4 % len(_LIMITS)]
+            return [_SCHEDULE, Step("memory-search", {**search, "memory_limit": limit})]
+        overlap = Step("overlap-search", {**search, "memory_limit": 1 << 40})
+        return [_SCHEDULE] * (number % 2) + [overlap]
 
     def content(self, number: int) -> bytes:
         text = program(self.seed, number).rstrip()

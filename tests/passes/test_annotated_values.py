@@ -21,6 +21,7 @@ FOLDERS = sorted(f.name for f in GOLDEN.iterdir() if f.name in pass_names())
 CASES = [*zip(FOLDERS, FOLDERS, strict=True), ("async-collective-creator", "all-gather-combiner")]
 OPTIONS: dict[str, dict[str, object]] = {
     "async-collective-creator": {**ALL_COLLECTIVES},
+    "memory-search": {"target": "h100_sxm", "iterations": 2, "memory_limit": 64},
     "overlap-search": {"target": "h100_sxm", "iterations": 2},
     "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
 }

@@ -21,6 +21,7 @@ NEED_A_SCHEDULE = (
     "instruction-hoister",
     "latency-hiding-scheduler",
     "memory-space-assignment",
+    "memory-search",
     "rematerialization",
     "scheduler-memory-fencing",
     "scheduling-instruction-annotator",
@@ -60,7 +61,8 @@ LEAVES_MORE_TO_DO = [
     ("simplify-conditional", {}),
     # The order it finds is the original order of the next run.
     *(("latency-hiding-scheduler", options) for options in OPTIONS["latency-hiding-scheduler"]),
-    # It has as many iterations again.
+    # They have as many iterations again.
+    *(("memory-search", options) for options in OPTIONS["memory-search"]),
     *(("overlap-search", options) for options in OPTIONS["overlap-search"]),
     # Two calls of one computation each put their name in front of the other's.
     ("propagate-call-metadata", {}),
@@ -94,7 +96,7 @@ LEAVES_MORE_TO_DO = [
 MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
-    *("overlap-search", "while-loop-residual-offloader"),
+    *("memory-search", "overlap-search", "while-loop-residual-offloader"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
@@ -145,7 +147,7 @@ CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
 """Passes that only refuse modules."""
 NOT_IN_THE_CORPUS = ("assume-gather-indices-in-bound-rewrite-to-copy", "composite-rewriter")
 """Passes for what no module of XLA's unit tests has as it stands."""
-SLOW = {"overlap-search": 5}
+SLOW = {"memory-search": 5, "overlap-search": 5}
 """Passes that take seconds, and of how many modules of the corpus one is enough."""
 CASES = [(name, options) for name, choices in OPTIONS.items() for options in choices]
 FULL = PrintOptions.formatted()._replace(keep_order=False)

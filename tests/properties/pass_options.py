@@ -190,6 +190,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         },
         {"max_size_in_bytes": 512, "always_spill_to_default_memory": True},
     ],
+    "memory-search": [{"target": "h100_sxm", "iterations": 8, "memory_limit": 64}],
     "operand-upcaster": [{}],
     "optimize-input-output-buffer-alias": [{}, {"registered_buffer_donor_only": True}],
     "overlap-search": [{"target": "h100_sxm", "iterations": 3, "memory_limit": 1 << 40}],

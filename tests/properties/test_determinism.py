@@ -16,6 +16,7 @@ from hloopt.pass_framework.registry import PASSES, create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 
 needed = {
+    "memory-search": {"target": "h100_sxm", "iterations": 2, "memory_limit": 64},
     "overlap-search": {"target": "h100_sxm", "iterations": 2},
     "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
 }

@@ -33,7 +33,7 @@ LEFT_OUT = {
 }
 """Options that are never set, and why."""
 
-OWN_SWEEPS = {"overlap-search": "overlap_fuzz.py"}
+OWN_SWEEPS = dict.fromkeys(("memory-search", "overlap-search"), "overlap_fuzz.py")
 """Passes that are not in chains, since they take seconds, and the tools that try them."""
 
 _BEFORE = {

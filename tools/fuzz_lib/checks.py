@@ -17,6 +17,7 @@ from sweep_lib.prints import FORMS, FULL, Broken, check_print, first_line
 
 _LARGEST_EXPANDED = 20_000  # instructions
 _OPTIONS: dict[str, dict[str, object]] = {
+    "memory-search": {"target": "h100_sxm", "iterations": 2, "memory_limit": 64},
     "overlap-search": {"target": "h100_sxm", "iterations": 2},
     "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
 }

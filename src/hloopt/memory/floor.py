@@ -32,8 +32,8 @@ def memory_floor(module: Module, *, backend: Backend | None = None) -> MemoryFlo
     """A lower bound of what a module is allocated in the default memory space, in any order.
 
     Arguments stay where they are. While an instruction runs, its operands are alive, and in the end
-    its results; operands and results may share memory, so the larger of the two counts. The state of
-    a loop is alive as long as it runs. Near-linear, if loops are not nested deeply. Raises
+    its results; operands and results may share memory, so the larger of the two counts. The state
+    of a loop is alive as long as it runs. Near-linear, if loops are not nested deeply. Raises
     HloVerifyError for a module whose shapes, aliases or calls do not fit together.
     """
     with collector_paused():

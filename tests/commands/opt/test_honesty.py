@@ -35,6 +35,7 @@ _ALWAYS_CHANGE = {"copy-insertion"}
 """Passes that always say that they changed the module, as XLA's do."""
 
 _NEEDED: dict[str, dict[str, object]] = {
+    "memory-search": {"target": "h100_sxm", "iterations": 2, "memory_limit": 64},
     "overlap-search": {"target": "h100_sxm", "iterations": 2},
     "rematerialization": {"memory_limit_bytes": 0, "recompute": True},
 }

@@ -36,10 +36,10 @@ class MemorySearchPass(ModulePass):
     the decisions of overlap-search make it as short as can be within the limit, and those that are
     no longer needed are undone. Time is that of the simulator, memory what buffer assignment finds.
 
-    A program that fits stays as it is, and so does one for which no decisions suffice: a remark then
-    says how much the smallest needs that was found, and a lower bound of what any order of the
-    instructions needs. With `iterations` the result depends on the module, the options and the seed
-    alone. Each trial is near-linear in the module.
+    A program that fits stays as it is, and so does one for which no decisions suffice: a remark
+    then says how much the smallest needs that was found, and a lower bound of what any order of the
+    instructions needs. With `iterations` the result depends on the module, the options and the
+    seed alone. Each trial is near-linear in the module.
     """
 
     Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions

@@ -38,7 +38,7 @@ class OverlapOptions(SearchLimits):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearchOptions(OverlapOptions):
-    """The options of the search for memory: those of the search for overlap, with more to decide."""
+    """The options of the search for memory: those of the search for overlap, more to decide."""
 
     memory_limit: Bytes | None = option(
         None, "bytes of device memory that buffers may take; null: what a device of the target has"

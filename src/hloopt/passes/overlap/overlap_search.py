@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hloopt.collector import collector_paused
 from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
-from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.options import Seconds
 from hloopt.pass_framework.base import ModulePass, PassContext, register
-from hloopt.passes.overlap.decisions import Draft, run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
+from hloopt.passes.overlap.outcomes import (
+    gains,
+    given_program,
+    limits_of_decisions,
+    milliseconds,
+    with_best_order,
+)
 from hloopt.passes.overlap.search import Goal, OverlapSearch
-from hloopt.search_budget import SearchBudget, SearchLimits
+from hloopt.search_budget import SearchBudget
 
 _PAGE = 2 << 20
 """Bytes: device memory is allocated in pages of this size."""
@@ -108,8 +112,8 @@ class OverlapSearchPass(ModulePass):
 def _outcome(given: Judged, best: Judged) -> str:
     return (
         f"a step takes {milliseconds(best.seconds)} instead of {milliseconds(given.seconds)}, "
-        f"{milliseconds(best.exposed)} instead of {milliseconds(given.exposed)} of it waiting, and needs "
-        f"{counted(best.allocated, 'byte')} instead of {given.allocated:,}"
+        f"{milliseconds(best.exposed)} instead of {milliseconds(given.exposed)} of it waiting, "
+        f"and needs {counted(best.allocated, 'byte')} instead of {given.allocated:,}"
     )
 
 

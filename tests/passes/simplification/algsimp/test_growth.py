@@ -7,6 +7,7 @@ import pytest
 from hloopt.ir.instruction import Instruction
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.rewriting.rules.pattern import Pattern
 from hloopt.passes.rewriting.rules.rule import Rule, RuleTable
 from hloopt.text import parse_module
 
@@ -34,7 +35,7 @@ def test_visits_of_an_instruction_do_not_become_more(monkeypatch: pytest.MonkeyP
     visits = 0
     candidates = RuleTable.candidates
 
-    def counting(self: RuleTable, instruction: Instruction) -> tuple[Rule, ...]:
+    def counting(self: RuleTable, instruction: Instruction) -> tuple[tuple[Rule, Pattern], ...]:
         nonlocal visits
         visits += 1
         return candidates(self, instruction)
