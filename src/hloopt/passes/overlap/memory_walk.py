@@ -17,7 +17,8 @@ _LEAST_SAVED = 1e-3
 
 @dataclass(slots=True)
 class MemoryWalk:
-    """Makes decisions until a program fits: of those that save memory the cheapest in time a byte."""
+    """Makes decisions until a program fits: of those that save memory the cheapest in time a
+    byte."""
 
     search: OverlapSearch
     families: tuple[Family, ...]
