@@ -29,7 +29,7 @@ from hloopt.interpreter.limits import Deadline
 from hloopt.ir.module import Module
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
-from hloopt.pass_framework.registry import PRESETS
+from hloopt.pass_framework.presets import PRESETS
 from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.pass_framework.validation import Validator
 from hloopt.text import parse_module

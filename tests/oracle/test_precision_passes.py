@@ -12,7 +12,8 @@ from tests.oracle.comparison import differences, without_leftovers
 from tests.properties.strategies.precision_programs import precision_texts
 
 from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import PRESETS, create_pass
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.precision.float_support import FloatSupport
 from hloopt.text import parse_module
 from oracle_script import oracle_script

@@ -9,10 +9,10 @@ import pytest
 from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.pipeline import PassStep
 from hloopt.pass_framework.pipeline_text import format_passes, parse_passes
+from hloopt.pass_framework.presets import PRESETS
 from hloopt.pass_framework.registry import (
     ALIASES,
     PASSES,
-    PRESETS,
     create_pass,
     find_pass,
     other_names,

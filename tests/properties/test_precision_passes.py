@@ -14,7 +14,8 @@ from hloopt.analysis.side_effects import has_own_side_effect
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import PRESETS, create_pass
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.precision.float_support import FloatSupport
 from hloopt.passes.precision.normalizer import KEEP_COMPUTATIONS, UNTOUCHED
 from hloopt.text import parse_module, print_module

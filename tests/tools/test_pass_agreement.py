@@ -12,7 +12,8 @@ import pytest
 from hloopt.diagnostics import HloError
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.pipeline_text import parse_passes
-from hloopt.pass_framework.registry import PASSES, PRESETS
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import PASSES
 from pass_agreement_lib.answers import Answer, _read, _write
 from pass_agreement_lib.chain import PassRun, runs_of
 from pass_agreement_lib.judge import Kind, judge

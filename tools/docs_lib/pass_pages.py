@@ -11,7 +11,8 @@ from hloopt.pass_framework.base import ModulePass
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import OptionInfo, documented_options
 from hloopt.pass_framework.pipeline_text import format_value
-from hloopt.pass_framework.registry import ALIASES, COMPILER_PASSES, PRESETS, find_pass
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import ALIASES, COMPILER_PASSES, find_pass
 from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.preserves import EXPLAINED
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hloopt.pass_framework.registry import ALIASES, PASSES, PRESETS
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import ALIASES, PASSES
 
 TARGET = "h100_sxm"
 _ALL_COLLECTIVES = (

@@ -8,7 +8,8 @@ from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.conditions import CONDITIONS
 from hloopt.pass_framework.options import option_infos, option_schema, options_schema
 from hloopt.pass_framework.pipeline import DEFAULT_ITERATIONS, OnError
-from hloopt.pass_framework.registry import PRESETS, find_pass, pass_names
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import find_pass, pass_names
 
 
 def pipeline_schema() -> dict[str, object]:

@@ -15,7 +15,8 @@ from conformance_lib.vocabulary.algebraic_options import ALGEBRAIC_OPTIONS
 from conformance_lib.vocabulary.memory_space_options import COMPONENT_OPTIONS
 from hloopt.diagnostics import PipelineError
 from hloopt.pass_framework.options import option_infos
-from hloopt.pass_framework.registry import ALIASES, PASSES, PRESETS, find_pass
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import ALIASES, PASSES, find_pass
 
 GENERAL = frozenset(("api", "until_fixed_point", "execution_threads"))
 """Options that any pass may have."""

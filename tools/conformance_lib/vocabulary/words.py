@@ -33,7 +33,8 @@ from hloopt.ir.attributes.opcode_attributes import allowed_attributes
 from hloopt.ir.opcode import OPCODES, Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.pass_framework.options import option_infos
-from hloopt.pass_framework.registry import ALIASES, PASSES, PRESETS, find_pass
+from hloopt.pass_framework.presets import PRESETS
+from hloopt.pass_framework.registry import ALIASES, PASSES, find_pass
 from hloopt.verifier import VerifierOptions
 
 OPTION_VALUES: Mapping[str, tuple[str, ...]] = {

@@ -93,7 +93,8 @@ def remark_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def _passes(begin: str) -> list[str]:
-    from hloopt.pass_framework.registry import ALIASES, PRESETS, pass_names
+    from hloopt.pass_framework.presets import PRESETS
+    from hloopt.pass_framework.registry import ALIASES, pass_names
 
     return _begun(pass_names(), begin) or _begun(sorted({*ALIASES, *PRESETS}), begin)
 

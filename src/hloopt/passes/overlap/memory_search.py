@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.module import Module
 from hloopt.memory.backends import GPU
 from hloopt.memory.floor import memory_floor
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import PassContext, register
+from hloopt.passes.overlap.deciding import DecidingPass
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import MemorySearchOptions
 from hloopt.passes.overlap.outcomes import (
-    gains,
     given_program,
     limits_of_decisions,
     milliseconds,
@@ -27,7 +26,7 @@ from hloopt.targets import load_target
 
 
 @register("memory-search", preserves="rounding")
-class MemorySearchPass(ModulePass):
+class MemorySearchPass(DecidingPass):
     """Make a scheduled program fit in memory, at the least time that it takes longer.
 
     Decided are, as long as it does not fit: what is recomputed, by rematerialization with various
@@ -43,31 +42,17 @@ class MemorySearchPass(ModulePass):
     """
 
     Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions
-    takes_target = True
     options: MemorySearchOptions
 
-    def run(self, module: Module, context: PassContext) -> bool:
-        if self.options.target is None:
-            raise PipelineError(
-                "memory-search needs a target, whose times it goes by",
-                help="give target=h100_sxm, or another of `hloopt targets`",
-            )
+    def is_for(self, module: Module, context: PassContext) -> bool:
         if not module.is_scheduled:
             raise PassRefused(
                 "the module has no schedule, so nothing is known of its memory",
                 help="run hlo-memory-scheduler or latency-hiding-scheduler first",
             )
-        if context.is_at_limit:
-            return False
-        with collector_paused():
-            try:
-                return self._search(module, context)
-            except (PassRefused, PipelineError):
-                raise
-            except HloError as error:
-                raise PipelineError(error.message, help=error.help, code=error.code) from error
+        return True
 
-    def _search(self, module: Module, context: PassContext) -> bool:
+    def search(self, module: Module, context: PassContext) -> bool:
         options = self.options
         limit = options.memory_limit
         if limit is None:
@@ -100,11 +85,7 @@ class MemorySearchPass(ModulePass):
         )
         if not context.apply(module.entry.root, what):
             return False
-        for decision in best.decisions:
-            context.count(f"decisions to {decision.family}")
-        if context.wants_remarks:
-            for gain in gains(given, best, judge):
-                context.analysis(module.entry.root, gain)
+        self.tell(module, given, best, judge, context)
         module.become(best.module)
         return True
 

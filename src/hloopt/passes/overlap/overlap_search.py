@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hloopt.collector import collector_paused
-from hloopt.diagnostics import HloError, PassRefused, PipelineError, counted
+from hloopt.diagnostics import counted
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES
-from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.pass_framework.base import PassContext, register
+from hloopt.passes.overlap.deciding import DecidingPass
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.outcomes import (
-    gains,
     given_program,
     limits_of_decisions,
     milliseconds,
@@ -26,7 +25,7 @@ _PAGE = 2 << 20
 
 
 @register("overlap-search", preserves="rounding")
-class OverlapSearchPass(ModulePass):
+class OverlapSearchPass(DecidingPass):
     """Decide together how collectives run, so that a step is as short as can be.
 
     Decided are: which collectives are combined, and which are taken apart; which all-reduces become
@@ -47,29 +46,15 @@ class OverlapSearchPass(ModulePass):
     """
 
     Options: ClassVar[type[OverlapOptions]] = OverlapOptions
-    takes_target = True
     options: OverlapOptions
 
-    def run(self, module: Module, context: PassContext) -> bool:
-        if self.options.target is None:
-            raise PipelineError(
-                "overlap-search needs a target, whose times it goes by",
-                help="give target=h100_sxm, or another of `hloopt targets`",
-            )
-        if not any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
-            context.missed(module.entry.root, "the module has no collectives")
-            return False
-        if context.is_at_limit:
-            return False
-        with collector_paused():
-            try:
-                return self._search(module, context)
-            except (PassRefused, PipelineError):
-                raise
-            except HloError as error:
-                raise PipelineError(error.message, help=error.help, code=error.code) from error
+    def is_for(self, module: Module, context: PassContext) -> bool:
+        if any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+            return True
+        context.missed(module.entry.root, "the module has no collectives")
+        return False
 
-    def _search(self, module: Module, context: PassContext) -> bool:
+    def search(self, module: Module, context: PassContext) -> bool:
         options = self.options
         judge = Judge(options)
         given = given_program(module, judge)
@@ -100,11 +85,7 @@ class OverlapSearchPass(ModulePass):
             return False  # the order alone would be lost
         if not context.apply(module.entry.root, _outcome(given, best)):
             return False
-        for decision in best.decisions:
-            context.count(f"decisions to {decision.family}")
-        if context.wants_remarks:
-            for what in gains(given, best, judge):
-                context.analysis(module.entry.root, what)
+        self.tell(module, given, best, judge, context)
         module.become(best.module if module.is_scheduled else best.draft.module)
         return True
 
