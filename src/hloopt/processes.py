@@ -67,8 +67,10 @@ def in_processes(
                 yield result
                 following += 1
     finally:
-        for worker in workers.values():
+        for connection, worker in workers.items():
             worker.terminate()
+            # A signal just before a worker waits for its next task does not wake it: this does.
+            connection.close()
         for worker in workers.values():
             worker.join()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 
 import pytest
@@ -69,3 +70,11 @@ def test_a_process_that_is_killed_while_it_sends_loses_its_task() -> None:
     sizes = [len(each) for each in in_processes(work, range(3), 1, lambda task: b"")]
     assert sizes[0] == sizes[2] == 1
     assert sizes[1] in (0, 200_000_000)
+
+
+def test_workers_that_a_signal_does_not_wake_end_too() -> None:
+    def work(task: int) -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return task
+
+    assert list(in_processes(work, range(4), 2, lost)) == [0, 1, 2, 3]
