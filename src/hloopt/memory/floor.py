@@ -15,7 +15,7 @@ from hloopt.memory.buffers import Buffer
 from hloopt.memory.schedulers import schedule_module
 
 _NOT_RUN = (Opcode.PARAMETER, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
-"""What reads and writes no values, whatever the shape."""
+"""Operations that read and write no values, whatever the shape."""
 _SET_ASIDE = (AllocationKind.PARAMETER, AllocationKind.CONSTANT)
 
 
@@ -25,7 +25,7 @@ class MemoryFloor:
 
     size: int
     instruction: Instruction
-    """What needs them: its operands or its results, beside the state of the loops around it."""
+    """The one that needs them: its operands or its results, beside the state of loops around it."""
 
 
 def memory_floor(module: Module, *, backend: Backend | None = None) -> MemoryFloor:

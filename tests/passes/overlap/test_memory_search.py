@@ -16,7 +16,8 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.overlap.decisions import Decision, Draft
 from hloopt.passes.overlap.judging import Judge
-from hloopt.passes.overlap.options import OverlapOptions
+from hloopt.passes.overlap.memory_proposals import memory_proposals
+from hloopt.passes.overlap.options import MEMORY_FAMILIES, OverlapOptions
 from hloopt.passes.overlap.search import Goal
 from hloopt.text import parse_module, print_module
 
@@ -91,7 +92,9 @@ def test_errors(scores: str) -> None:
     with pytest.raises(PipelineError, match="memory-search needs a target, whose times it goes by"):
         create_pass("memory-search", {}).run(parse_module(scores), PassContext())
     unscheduled = parse_module(scores.replace(", is_scheduled=true", ""))
-    with pytest.raises(PassRefused, match="has no schedule, so nothing is known of its memory"):
+    with pytest.raises(
+        PassRefused, match="^the module has no schedule, so nothing is known of its memory$"
+    ):
         create_pass("memory-search", SEARCH).run(unscheduled, PassContext())
     with pytest.raises(PipelineError, match="no target"):
         told(scores, target="h1000")
@@ -123,3 +126,20 @@ def test_memory_goes_before_time_where_a_step_may_be_longer(scores: str) -> None
     assert smaller.seconds > given.seconds
     assert Goal(9 << 20, given, may_be_longer=True).is_better(smaller, given)
     assert not Goal(9 << 20, given).fits(smaller)
+
+
+def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:
+    judge = Judge(OverlapOptions(target="h100_sxm"))
+    given = judge.finish(Draft(parse_module(scores)))
+    proposed = [change for (change,) in memory_proposals(given, 9 << 20, MEMORY_FAMILIES)]
+    told = [change.what for change in proposed]
+    assert "rematerialize down to 9,437,184 bytes, peak-priority" in told
+    assert "rematerialize down to 6,606,028 bytes, always" in told
+    assert "begin with the order of the memory scheduler bfs" in told
+    assert "schedule for a device of 9,437,184 bytes" in told
+    draft = given.draft.after(proposed[0])
+    assert draft is not None
+    (again, *_) = [c for (c,) in memory_proposals(judge.finish(draft), 9 << 20, MEMORY_FAMILIES)]
+    assert again != proposed[0], "it is made already"
+    some = [change for (change,) in memory_proposals(given, 9 << 20, ("minimize", "combine"))]
+    assert {change.family for change in some} == {"minimize"}

@@ -66,6 +66,8 @@ class DotMerger(ModulePass):
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
+        if context.is_at_limit:
+            return False
         touched: dict[Computation, None] = {}
         for computation in module.computations_with(Opcode.DOT):
             if not computation.is_fusion and self._merge(computation, context):
@@ -89,10 +91,12 @@ class DotMerger(ModulePass):
             made = MergedDot([replace(s, source=now.get(source, source)) for s in group]).replace()
             now.update(zip([s.dot for s in group], [part.result for part in made], strict=True))
             parts += made
+        if not parts:
+            return False
         for part in parts:
             part.shorten_chains()
         _remove_dead(computation.module, parts)
-        return bool(parts)
+        return True
 
     def _classes(self, computation: Computation, context: PassContext) -> list[_Members]:
         """Dots by what they share, where that are several."""

@@ -1,4 +1,4 @@
-"""What decisions begin with, the order that comes last, and what each decision bought."""
+"""The program that decisions begin with, the order that comes last, and gains of decisions."""
 
 from __future__ import annotations
 
