@@ -97,6 +97,7 @@ MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
     *("memory-search", "overlap-search", "while-loop-residual-offloader"),
+    *("gather-expander", "scatter-expander"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)

@@ -26,6 +26,7 @@ _PROPAGATIONS = {"shardy": True, "gspmd": False}
 _DUMPS = f"--xla_dump_to={{}} --xla_dump_hlo_pass_re=^{PARTITIONER}$"
 _NAMES = ("convolution", "pipeline", "decoding", "recurrence", "stencil", "experts")
 _DEVICES = 8
+_TOOLS = Path(__file__).parents[1]
 
 
 class Pair(NamedTuple):
@@ -95,7 +96,13 @@ def _run(
     }
     command = [sys.executable, "-m", f"sharding_lib.{module}", *arguments]
     return subprocess.run(
-        command, env=environment, input=given, check=True, stdout=subprocess.PIPE, text=True
+        command,
+        env=environment,
+        cwd=_TOOLS,
+        input=given,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     ).stdout
 
 

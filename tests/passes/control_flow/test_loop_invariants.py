@@ -96,6 +96,19 @@ def test_options_of_what_is_hoisted(options: dict[str, object], opcodes: list[st
     assert sorted(hoisted(run_equal(MOTION, text, **options))) == opcodes
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "c = (f32[4], f32[4], u32[]) copy-start(x) w = f32[4] copy-done(c)",
+        "a = ((f32[4]), f32[4], u32[]) async-start(x), calls=turned w = f32[4] async-done(a)",
+    ],
+)
+def test_operations_in_two_parts_stay(body: str) -> None:
+    turned = "turned {\n  p = f32[4] parameter(0)\n  ROOT n = f32[4] sine(p)\n}\nbody {"
+    text = program(body, result="w").replace("body {", turned, 1)
+    assert not hoisted(run_checked(MOTION, text, changes=False))
+
+
 def test_what_would_grow_stays() -> None:
     body = (
         "b = f32[4,4] broadcast(x), dimensions={1} y = f32[4,4] exponential(b) "

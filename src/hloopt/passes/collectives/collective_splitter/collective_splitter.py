@@ -43,12 +43,13 @@ class CollectiveSplitter(ModulePass):
             "it, any number after it",
         )
 
+        def __post_init__(self) -> None:
+            if self.parts < 2 or (self.reach is not None and self.reach < 1):
+                raise PipelineError("collective-splitter needs 2 parts and a reach of 1 at least")
+
     options: Options
 
     def run(self, module: Module, context: PassContext) -> bool:
-        parts, reach = self.options.parts, self.options.reach
-        if parts < 2 or (reach is not None and reach < 1):
-            raise PipelineError("collective-splitter needs 2 parts and a reach of 1 at least")
         found: dict[Computation, list[Instruction]] = {}
         every = [
             instruction

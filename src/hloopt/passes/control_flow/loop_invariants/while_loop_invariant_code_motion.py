@@ -9,7 +9,7 @@ from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import Opcode
+from hloopt.ir.opcode import STARTS, Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import (
@@ -33,7 +33,8 @@ _CHEAP = frozenset(
     )
 )
 """Opcodes that are hoisted only for what needs them."""
-_BOUND = frozenset((Opcode.PARAMETER, Opcode.AFTER_ALL))
+_BOUND = STARTS | {Opcode.PARAMETER, Opcode.AFTER_ALL}
+"""Opcodes that stay: only its done may read a start, and no element of the state."""
 
 
 @register(
