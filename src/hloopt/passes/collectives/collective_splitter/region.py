@@ -68,8 +68,9 @@ class Region:
             for dimension in reversed(shape.layout.minor_to_major)
             if needed(collective, dimension, parts) is not None
         ]
-        if operand in self.members and self.members[operand].cut in found:
-            return found[found.index(self.members[operand].cut)]  # type: ignore[arg-type]  # no tuple
+        made = self.members.get(operand)
+        if made is not None and isinstance(made.cut, int) and made.cut in found:
+            return made.cut
         counts = {dimension: self._gain(collective, dimension) for dimension in found}
         best = max(counts.values(), default=0)
         return next((dimension for dimension in found if best and counts[dimension] == best), None)
@@ -132,8 +133,8 @@ class Region:
         dots += has_dot(user)
         if user.opcode is Opcode.FUSION:
             pairs = zip(user.called[0].parameters, user.operands, strict=True)
-            known = {inner: cut[o] for inner, o in pairs if o in cut}
-            return _fusion(user, known, self.parts, dots)  # type: ignore[arg-type]  # no tuples
+            known = {inner: along for inner, o in pairs if isinstance(along := cut.get(o), int)}
+            return _fusion(user, known, self.parts, dots)
         dimension = cut_by_operands(user, cut, self.parts)
         if dimension is None:
             return None

@@ -62,7 +62,7 @@ class _Node:
         parts = self.operands or ()
         for part, operand in zip(parts, operands, strict=True):
             if part.is_bare:  # as most are: no call for these
-                known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # named
+                known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # bare: named
                 if known is not operand:
                     return False
             elif not part.fits(operand, found):
