@@ -97,7 +97,7 @@ MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
     *("memory-search", "overlap-search", "while-loop-residual-offloader"),
-    *("gather-expander", "scatter-expander"),
+    *("gather-expander", "scatter-expander", "host-offload-legalize"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
 NEEDS_EXPANDED_SCANS = ("bfloat16-propagation",)
@@ -109,6 +109,7 @@ CHANGES_FEW = [
             *("all-gather-dynamic-slice-simplifier", "batchnorm-expander", "slice-sinker"),
             "dynamic-index-splitter",
             *("convert-memory-placement-to-internal-annotations", "convolution-group-converter"),
+            "host-offload-legalize",
             *("optimize-input-output-buffer-alias", "reduce-window-to-reduce-and-broadcast"),
             *("reduce-window-rewriter", "topk-decomposer"),
         )

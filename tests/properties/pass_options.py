@@ -156,6 +156,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "hlo-trivial-scheduler": [{}],
     "host-compute-asyncifier": [{}],
     "host-memory-transfer-asyncifier": [{}],
+    "host-offload-legalize": [{}],
     "instruction-hoister": [{}, {"hoist_bitcasts": True, "hoist_gtes": True}],
     "latency-hiding-scheduler": [
         *({"preset": preset} for preset in ("xla-generic", "xla-gpu")),

@@ -132,6 +132,35 @@ DIFFERENCES |= {
             ),
         ],
     ),
+    **{
+        f"host_offload_legalize_test/{name}": Difference(
+            "the bitcast does more than to rename dimensions: the values that it permutes by one "
+            "layout are others by another",
+            [
+                ({"changed": True}, {"changed": False}),
+                (
+                    {"layout": {"%custom-call": moved, "%custom-call.user(0)": copied}},
+                    {"layout": {"%custom-call": kept, "%bitcast": kept}},
+                ),
+                (
+                    {"pattern": "copy", "at": "%custom-call.user(0)"},
+                    {"pattern": "copy", "at": "%bitcast.op(0)"},
+                ),
+            ],
+        )
+        for name, moved, copied, kept in (
+            (
+                "MoveCopyOverBitcast_2",
+                *("{4,3,2,1,0:T(4,128)(2,1)}", "{3,4,2,1,0:T(8,128)(2,1)}"),
+                "{4,3,1,2,0:T(8,128)(2,1)}",
+            ),
+            (
+                "MoveCopyOverTransposingBitcast",
+                *("{4,2,3,1,0:T(4,128)(2,1)}", "{4,3,2,1,0:T(8,128)(2,1)}"),
+                "{4,3,2,1,0:T(8,128)(2,1)}",
+            ),
+        )
+    },
 }
 
 

@@ -141,6 +141,9 @@ PASSES = {
     "host-memory-transfer-asyncifier": (
         ".async_ops.host_memory_transfer_asyncifier:HostMemoryTransferAsyncifier"
     ),
+    "host-offload-legalize": (
+        ".memory_space.legalization.host_offload_legalize:HostOffloadLegalize"
+    ),
     "instruction-hoister": ".memory_space.instruction_hoister:InstructionHoister",
     "latency-hiding-scheduler": ".scheduling.latency_hiding_scheduler:LatencyHidingScheduler",
     "latency-hiding-scheduler-preparation": (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shapes.shape import Shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape
+from hloopt.passes.memory_space.places import with_leaf
 from hloopt.passes.memory_space.residuals.indices import Indices
 from hloopt.passes.memory_space.residuals.slices import Slices, outside_update, take_slices
 from hloopt.passes.memory_space.residuals.stacks import Access, Stack
@@ -29,7 +29,7 @@ def move_to_host(stack: Stack, indices: Indices) -> None:
     fused = {write.result for write in stack.writes if write.fusion is not None}
     for instruction, path in stack.places:
         if instruction not in fused:
-            instruction.set_shape(_with_leaf(instruction.shape, path, shape))
+            instruction.set_shape(with_leaf(instruction.shape, path, shape))
     for write in stack.writes:
         if write.fusion is not None:
             outside_update(write, stack.dimension, indices)
@@ -43,15 +43,6 @@ def move_to_host(stack: Stack, indices: Indices) -> None:
 def in_host_memory(shape: Shape) -> Shape:
     """An array in the memory of the host."""
     return shape.with_layout(shape.layout._replace(memory_space=HOST_MEMORY_SPACE))
-
-
-def _with_leaf(shape: Shape, path: Index, leaf: Shape) -> Shape:
-    """A shape with another leaf. O(elements on the way)."""
-    if not path:
-        return leaf
-    elements = list(shape.elements)
-    elements[path[0]] = _with_leaf(elements[path[0]], path[1:], leaf)
-    return tuple_shape(elements)
 
 
 def _by_fusion(reads: Iterable[Access]) -> dict[Instruction, list[Instruction]]:

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
+from hloopt.passes.memory_space.places import Place
 
 
 class NotOffloaded(Exception):
     """The reason why a stack stays in device memory: the reason of a remark."""
-
-
-class Place(NamedTuple):
-    """The part of a value that holds a stack."""
-
-    instruction: Instruction
-    path: Index = ()
 
 
 @dataclass(frozen=True, slots=True)

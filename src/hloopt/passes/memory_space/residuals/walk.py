@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir.computation import Computation
 from hloopt.ir.custom_targets import NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.loop_state import only_copies
 from hloopt.ir.opcode import Opcode
+from hloopt.passes.memory_space.places import Place, readers
 from hloopt.passes.memory_space.residuals.fusions import fused_reads, fused_write
-from hloopt.passes.memory_space.residuals.stacks import Access, NotOffloaded, Place, Stack
+from hloopt.passes.memory_space.residuals.stacks import Access, NotOffloaded, Stack
 
 
 def is_fill(value: Instruction) -> bool:
@@ -62,10 +61,10 @@ class _Walk:
         """The first place from which on more than one instruction takes it, or one that reads."""
         while True:
             self._stack.places[place] = None
-            readers = list(_readers(place))
-            if len(readers) != 1 or place.instruction.is_root:
+            users = list(readers(place))
+            if len(users) != 1 or place.instruction.is_root:
                 return place
-            following = self._after(*readers[0], place.path)
+            following = self._after(*users[0], place.path)
             if following is None:
                 return place
             place = following
@@ -89,7 +88,7 @@ class _Walk:
         end = self._follow_writes(Place(body.parameters[0], index))
         self._loop = None
         in_condition = Place(condition.parameters[0], index)
-        others = [*_readers(end), *_readers(in_condition)]
+        others = [*readers(end), *readers(in_condition)]
         if others or end != Place(body.root, index):
             if self._stack.writes or any(_write(*other, loop) for other in others):
                 raise NotOffloaded(f"%{loop.name} does more with it than to write slices")
@@ -109,7 +108,7 @@ class _Walk:
             computation = place.instruction.parent
             if place.instruction.is_root and self._entered.get(computation) != place.path:
                 raise NotOffloaded(f"%{computation.name} returns it")
-            for user, operand in _readers(place):
+            for user, operand in readers(place):
                 following = self._handed_on(user, operand, place.path)
                 waiting += self._read(user, operand, place) if following is None else [following]
 
@@ -149,19 +148,6 @@ def _check_called_once(loop: Instruction) -> None:
     for called in loop.called:
         if sum(called.callers.values()) > 1:
             raise NotOffloaded(f"%{called.name} is called from several places")
-
-
-def _readers(place: Place) -> Iterator[tuple[Instruction, int]]:
-    """The instructions that take what a place holds, with the number of the operand."""
-    value, path = place
-    for user in value.users:
-        if user.opcode is Opcode.GET_TUPLE_ELEMENT:
-            if user.tuple_index == path[0]:
-                yield user, 0
-        else:
-            for number, operand in enumerate(user.operands):
-                if operand is value:
-                    yield user, number
 
 
 def _write(user: Instruction, operand: int, loop: Instruction | None) -> Access | None:
