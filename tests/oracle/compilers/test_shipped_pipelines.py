@@ -43,10 +43,11 @@ def test_the_steps_of_xla_for_cpus_before_layout_assignment(shared: Path) -> Non
     assert steps("xla-cpu-simplification") == with_dashes(before)
 
 
-def test_the_steps_of_xla_for_gpus_before_its_collectives(compiler: Any) -> None:
+def test_the_steps_of_xla_for_gpus_before_layout_assignment(compiler: Any) -> None:
     groups = compiler.condensed(compiler.compile(MODULE, target="h100_sxm").order)
-    ran = dropwhile(lambda group: group["pipeline"] != "optimization", groups)
-    before = takewhile(lambda group: group["pipeline"] != "collective-optimizations", ran)
-    inner = {"simplification", "simplification-2"}
-    names = [name for group in before for name in group["passes"] if name not in inner]
-    assert steps("xla-gpu-optimization") == with_dashes(names)
+    ran = [(group["pipeline"], name) for group in groups for name in group["passes"]]
+    names = [name for _, name in dropwhile(lambda step: step[0] != "optimization", ran)]
+    inner = {group["pipeline"] for group in groups}
+    before = takewhile(lambda name: name != "layout-assignment", names)
+    found = [name.removesuffix("-forward") for name in before if name not in inner]
+    assert steps("xla-gpu-optimization") == with_dashes(found)
