@@ -210,9 +210,9 @@ def layer_params(config: Config, mesh: Mesh) -> Any:
     }
 
 
-def lower_transformer(config: Config) -> jax.stages.Lowered:
-    """The training step on a 4 x 2 mesh."""
-    mesh = mesh_of(fsdp=4, tp=2)
+def lower_transformer(config: Config, *, fsdp: int = 4, tp: int = 2) -> jax.stages.Lowered:
+    """The training step on a mesh of fsdp x tp devices."""
+    mesh = mesh_of(fsdp=fsdp, tp=tp)
     params: Params = {
         "embedding": array(mesh, (config.vocabulary, config.model), P("tp", "fsdp")),
         "layers": layer_params(config, mesh),

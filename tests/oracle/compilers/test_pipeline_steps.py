@@ -30,7 +30,9 @@ FIXPOINTS = frozenset(
     )
 )
 """Pipelines that XLA runs until nothing changes."""
-_LINE = re.compile(r"^ *(?:# (?P<pipeline>\w[\w -]+?)(?::.*)?|(?P<lacking># )?- (?P<name>[\w-]+).*)$")
+_LINE = re.compile(
+    r"^ *(?:# (?P<pipeline>\w[\w -]+?)(?::.*)?|(?P<lacking># )?- (?P<name>[\w-]+).*)$"
+)
 
 Place = tuple[str, str, int]
 """The pipeline, the pass, and how often it ran in it before; 0 in a fixpoint."""
