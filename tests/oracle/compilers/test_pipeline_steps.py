@@ -30,9 +30,7 @@ FIXPOINTS = frozenset(
     )
 )
 """Pipelines that XLA runs until nothing changes."""
-_LINE = re.compile(
-    r"^ *(?:# (?P<pipeline>\w[\w -]+?)(?::.*)?|(?P<lacking># )?- (?P<name>[\w-]+).*)$"
-)
+_LINE = re.compile(r" *(?:# (?P<pipeline>\w[\w -]+?)(?::.*)?|(?P<lacking># )?- (?P<name>[\w-]+).*)")
 
 Place = tuple[str, str, int]
 """The pipeline, the pass, and how often it ran in it before; 0 in a fixpoint."""
@@ -84,7 +82,7 @@ def _steps() -> dict[Place, ModulePass]:
     text = Path(shipped_folder(), f"{NAME}.yaml").read_text(encoding="utf-8")
     pipeline, lines = "", []
     for line in text.partition("\npasses:\n")[2].splitlines():
-        found = _LINE.match(line)
+        found = _LINE.fullmatch(line)
         if found is None or found["name"] == "fixpoint":
             continue
         pipeline = _with_dashes(found["pipeline"] or pipeline)

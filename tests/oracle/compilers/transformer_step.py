@@ -30,8 +30,8 @@ CONFIG = Config(
 def main() -> None:
     fsdp, tp = map(int, sys.argv[1:])
     lowered = lower_transformer(CONFIG, fsdp=fsdp, tp=tp)
-    stage = "before" if fsdp * tp == 1 else "spmd"
-    print(print_module(hloopt.jax.module(lowered, stage=stage)))
+    is_whole = fsdp * tp == 1
+    print(print_module(hloopt.jax.module(lowered, stage="before" if is_whole else "spmd")))
 
 
 if __name__ == "__main__":
