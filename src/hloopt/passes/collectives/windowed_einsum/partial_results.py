@@ -9,6 +9,7 @@ from hloopt.ir.shapes.shape import array_shape
 from hloopt.ir.tuples import read_element
 from hloopt.passes.collectives.windowed_einsum.loops import reads_of
 from hloopt.passes.rewriting.loop_elements import pass_through
+from hloopt.passes.rewriting.replace import remove_unused
 from hloopt.passes.rewriting.rules import Builder
 from hloopt.passes.rewriting.rules.constants import is_splat
 
@@ -42,7 +43,7 @@ def reduce_behind(loop: Instruction) -> bool | str:
     read = pass_through(loop, outer.fill(zero, partial.shape))
     number = read.tuple_index
     body.root.replace_operand(number, partial)
-    body.remove(read)
+    remove_unused([read, init])
     collected = read_element(loop, number)
     total = outer.reduce(
         collected, zero, (0,), outer.scalar_computation(Opcode.ADD, one.type_name), one
