@@ -43,13 +43,16 @@ class Dequantized:
             value = build.clone(move, [value], _with_type_of(move.shape, value.shape))
         return value
 
-    def widen(self, build: Builder, value: Instruction, scale: Instruction) -> Instruction:
-        """A narrow value of any size, dequantized."""
-        shape = _with_type_of(value.shape, self.value.shape)
-        wide = build.clone(self.convert, [value], shape)
-        spread = build.fill(scale, shape)
+    def spread(self, build: Builder, scale: Instruction, narrow: Shape) -> Instruction:
+        """The scale, broadcast for a narrow value."""
+        return build.fill(scale, _with_type_of(narrow, self.value.shape))
+
+    def widen(self, build: Builder, value: Instruction, spread: Instruction) -> Instruction:
+        """A narrow value of any size, dequantized by a broadcast scale."""
+        wide = build.clone(self.convert, [value], spread.shape)
         is_first = self.scaling.operands[0] is not self.convert
-        return build.clone(self.scaling, [spread, wide] if is_first else [wide, spread], shape)
+        operands = [spread, wide] if is_first else [wide, spread]
+        return build.clone(self.scaling, operands, spread.shape)
 
 
 def _with_type_of(shape: Shape, like: Shape) -> Shape:
@@ -165,13 +168,15 @@ def _widen_reads(read: Instruction, operand: Dequantized, scale: Instruction) ->
     build = Builder(read.parent)
     root = read.parent.root
     values = [read]
+    spread: Instruction | None = None
     while values:
         value = values.pop()
         users = [user for user in value.users if user is not root]
         permutes = [user for user in users if user.opcode is Opcode.COLLECTIVE_PERMUTE]
         others = [user for user in users if user not in permutes]
         if others:
-            wide = operand.widen(build, value, scale)
+            spread = spread or operand.spread(build, scale, value.shape)
+            wide = operand.widen(build, value, spread)
             for user in others:
                 user.exchange_operand(value, wide)
         for permute in permutes:

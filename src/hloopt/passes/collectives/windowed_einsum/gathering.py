@@ -220,6 +220,7 @@ def read_instead(
     for dot in dots:
         whole = read_element(loop, element)
         if operand is not None:
-            whole = operand.widen(build, whole, operand.scale)
+            spread = operand.spread(build, operand.scale, whole.shape)
+            whole = operand.widen(build, whole, spread)
         dot.exchange_operand(gathered, whole)
     remove_unused([gathered])

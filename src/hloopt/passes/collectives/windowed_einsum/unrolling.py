@@ -9,7 +9,7 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order
-from hloopt.ir.shapes.shape import array_shape
+from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.ir.tuples import read_element
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier, integer
 from hloopt.passes.collectives.windowed_einsum.loops import Counter, WindowedLoop, dots_of, reads_of
@@ -29,6 +29,7 @@ def unroll(loop: Instruction, counter: Counter) -> None:
     module = body.module
     unrolled = module.add_computation(f"unrolled_{body.name}")
     unrolled.execution_thread = body.execution_thread
+    _share_constants(body)
     (state,) = body.parameters
     previous = unrolled.add_clone(state, [], name=f"{state.name}.clone")
     copier = Copier(module, unique_channel_id=True)
@@ -47,6 +48,17 @@ def unroll(loop: Instruction, counter: Counter) -> None:
     if "backend_config" in loop.attributes:
         loop.set_attribute("backend_config", None)  # trips and steps of the loop that it was
     module.remove_computations([each for each in (body, condition) if not each.callers])
+
+
+def _share_constants(body: Computation) -> None:
+    """Make one of equal scalar constants, which rules make anew wherever they apply."""
+    known: dict[tuple[Shape, str], Instruction] = {}
+    for constant in list(body.instructions):
+        if constant.opcode is Opcode.CONSTANT and constant.shape.is_scalar:
+            first = known.setdefault((constant.shape, constant.payload), constant)
+            if first is not constant and not constant.has_control_dependencies:
+                constant.replace_all_uses_with(first)
+                body.remove(constant)
 
 
 def _replace_counter(read: Instruction, value: int) -> None:

@@ -26,6 +26,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
+from hloopt.passes.collectives.collective_pipeliner.copies import discard
 from hloopt.passes.collectives.windowed_einsum import dequantization, exchanges, loops
 from hloopt.passes.collectives.windowed_einsum.dequantization import Dequantized
 from hloopt.passes.collectives.windowed_einsum.gathering import (
@@ -138,6 +139,7 @@ class WindowedEinsumHandler(ModulePass):
         if windowed.gathers and operand is not None:
             narrow = operands[0] if operands else None
             self._collect(loop, operand, narrow, grid, context)
+        discard([each.value for each in operands])
 
     def _collect(
         self,
