@@ -118,8 +118,9 @@ def why_not(
             value = values.pop()
             for user in value.users:
                 if user is body.root:
-                    handed_on |= body.root.operands[element] is value
-                    if sum(operand is value for operand in body.root.operands) > 1:
+                    places = [n for n, operand in enumerate(user.operands) if operand is value]
+                    handed_on |= element in places
+                    if len(places) > 1:
                         return f"%{value.name} becomes several elements of its state"
                 elif user.opcode is Opcode.COLLECTIVE_PERMUTE and windowed.gathers:
                     values.append(user)

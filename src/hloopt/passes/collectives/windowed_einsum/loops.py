@@ -78,8 +78,8 @@ def why_not(loop: Instruction, max_instructions: int) -> str | None:
     counter = counter_of(loop)
     if isinstance(counter, str):
         return counter
-    if body.root.opcode is not Opcode.TUPLE or len(loop.shape.elements) < 3:
-        return "its state is not a tuple of operands and a result"
+    if len(loop.shape.elements) < 3:
+        return "its state has no result beside two operands"
     for instruction in (*body.instructions, *condition.instructions):
         if has_effect(instruction, but=_EXCHANGES):
             return f"%{instruction.name} in it has a side effect, which trips keep in order"
