@@ -147,9 +147,10 @@ ENTRY e {
   x = f32[2,2] parameter(0)
   i = u32[] constant(0)
   t = (f32[2,2], u32[]) tuple(x, i)
-  ROOT w = (f32[2,2], u32[]) while(t), condition=windowed_dot_general_cond_ag, body=windowed_dot_general_body_ag
+  ROOT w = (f32[2,2], u32[]) while(t), condition=windowed_dot_general_cond_ag,
+    body=windowed_dot_general_body_ag
 }
-"""  # noqa: E501 - an instruction is one line
+"""
     assert reasons_to_stay(_NAME, text) == ["its state has no result beside two operands"]
 
 

@@ -269,7 +269,7 @@ _IN_FRONT = "its operands are dequantized in front: "
             .replace("u32[])", "u32[], f32[3,5])")
             .replace("i2)", "i2, rhs)")
             .replace("b, b, i)", "b, b, i, rhs)"),
-            "%rhs becomes several elements of its state",
+            "%rhs becomes another element of its state",
         ),
     ],
 )

@@ -34,7 +34,7 @@ class Dequantized:
     scale: Instruction
     """The scalar."""
     moves: Sequence[Instruction]
-    """What moves elements between the scaling and the value, in the order of the data."""
+    """The moves of elements between the scaling and the value, in the order of the data."""
 
     def narrow(self, build: Builder) -> Instruction:
         """The narrow value behind the moves."""
@@ -119,9 +119,9 @@ def why_not(
             for user in value.users:
                 if user is body.root:
                     places = [n for n, operand in enumerate(user.operands) if operand is value]
-                    handed_on |= element in places
-                    if len(places) > 1:
-                        return f"%{value.name} becomes several elements of its state"
+                    if places != [element]:
+                        return f"%{value.name} becomes another element of its state"
+                    handed_on = True
                 elif user.opcode is Opcode.COLLECTIVE_PERMUTE and windowed.gathers:
                     values.append(user)
                     scale = operands[element].scale

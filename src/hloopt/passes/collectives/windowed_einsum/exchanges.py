@@ -32,7 +32,7 @@ class ExchangedDot:
     dot: Instruction
     exchange: Instruction
     moves: Sequence[Instruction]
-    """What moves elements between the two, in the order of the data."""
+    """The moves of elements between the two, in the order of the data."""
     is_before: bool
     """Whether the all-to-all comes before the dot."""
 
