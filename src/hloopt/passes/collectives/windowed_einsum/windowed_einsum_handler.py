@@ -48,7 +48,6 @@ from hloopt.passes.simplification.constant_folding import ConstantFolding
     xla=XlaPass(
         "gpu::WindowedEinsumHandler",
         "xla/backends/gpu/transforms/windowed_einsum_handler.h",
-        compared="tests",
     ),
 )
 class WindowedEinsumHandler(ModulePass):
