@@ -37,6 +37,16 @@ def test_the_loop_collects_what_an_all_gather_gives(program: Callable[..., str])
     assert not [*module.instructions(Opcode.ALL_GATHER)]
 
 
+def test_shardings_of_a_state_that_grows_are_forgotten() -> None:
+    sharding = ", sharding={{replicated}, {replicated}, {replicated}, {replicated}, {replicated}}"
+    text = gathering(chained=True).replace("b, b, i)", f"b, b, i){sharding}")
+    text = text.replace("pass, i2)", f"pass, i2){sharding}")
+    body = "body=windowed_dot_general_body_ag"
+    text = text.replace(body, f"{body}{sharding}")
+    module = run_equal(_NAME, text)
+    assert not [i for i in module.instructions() if "sharding" in i.attributes]
+
+
 def test_an_all_gather_stays_for_other_readers_and_dots_before_the_loop() -> None:
     text = gathering(
         chained=True,

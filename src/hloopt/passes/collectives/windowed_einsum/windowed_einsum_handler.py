@@ -63,8 +63,9 @@ class WindowedEinsumHandler(ModulePass):
     loop hands around, the loop collects it; partial results of dots that it adds up are added up
     behind it. What XLA takes for granted is proved: which shards a loop has, by following them
     from device to device; that its sum begins with 0; that a scale is the same on all devices,
-    unless `assume_equal_scales` says so. O(module + devices · trips · instructions of the body) for
-    each loop.
+    unless `assume_equal_scales` says so. XLA 0.10.2 gives what reads the counter the number of the
+    trip, wrong where it grows by 2, and starts no permute of partial results early.
+    O(module + devices · trips · instructions of the body) for each loop.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
