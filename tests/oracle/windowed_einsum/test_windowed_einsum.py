@@ -91,9 +91,10 @@ PROGRAMS = {
     ),
 }
 
-_COUNTS = {"sum0": "sum0 = u32[] add(i, id)"}
 DIFFERENT = {
-    "XLA takes the number of the trip for its counter, which grows by 2": gathering(**_COUNTS),
+    "XLA takes the number of the trip for its counter, which grows by 2": gathering(
+        sum0="sum0 = u32[] add(i, id)"
+    ),
     "XLA collects 2 of 4 shards, and takes them for the whole": gathering(
         chained=True,
         c="two = u32[] constant(2)\n  ROOT c = pred[] compare(i, two), direction=LT",
@@ -143,8 +144,9 @@ def unlike(ours: Module, theirs: Module) -> list[str]:
             config = instruction.attributes.get("backend_config")
             queue = re.search(r"operation_queue_id\W*(\d+)", config or "")
             if config is not None:
-                is_dot = queue is not None and instruction.opcode == "dot"
-                instruction.set_attribute("backend_config", f'"{queue[1]}"' if is_dot else None)
+                is_dot = instruction.opcode == "dot"
+                kept = f'"{queue[1]}"' if queue is not None and is_dot else None
+                instruction.set_attribute("backend_config", kept)
         create_pass("cse").run(module, PassContext())
         without_leftovers(module)
     return differences(ours, theirs)

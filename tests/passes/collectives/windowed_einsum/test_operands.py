@@ -11,6 +11,7 @@ from tests.passes.collectives.windowed_einsum.programs import (
     dequantized,
     gathering,
     scattering,
+    with_lines,
 )
 
 from hloopt.ir import Opcode
@@ -59,7 +60,9 @@ def test_an_all_gather_stays_for_other_readers_and_dots_before_the_loop() -> Non
     state = "(f32[2,2,3], f32[3,5], f32[2,8,5], f32[2,8,5], u32[])"
     before = gathering(
         chained=True,
-        **dict.fromkeys(("other", "ag", "d"), ""),
+        other="",
+        ag="",
+        d="",
         t="ag = f32[2,8,3] all-gather(lhs), channel_id=1, replica_groups={{0,1,2,3}}, "
         "dimensions={1}, use_global_device_ids=true\n"
         "  d = f32[2,8,5] dot(ag, rhs), lhs_contracting_dims={2}, rhs_contracting_dims={0}\n"
@@ -127,7 +130,9 @@ _RING = "source_target_pairs={{0,3},{1,0},{2,1},{3,2}}"
     ],
 )
 def test_all_gathers_that_stay(lines: dict[str, str], reason: str) -> None:
-    assert missed(gathering(chained=True, **lines)) == [f"%w does not collect it: {reason}"]
+    assert missed(with_lines(gathering(chained=True), lines)) == [
+        f"%w does not collect it: {reason}"
+    ]
 
 
 def test_groups_have_each_device_once() -> None:
@@ -181,7 +186,7 @@ _SUM = "(f32[2,3,2], f32[8,5], f32[2,3,5], f32[2,3,5], u32[])"
     ],
 )
 def test_sums_that_stay(lines: dict[str, str], reason: str) -> None:
-    text = adding(**lines)
+    text = with_lines(adding(), lines)
     if "tuple(w)" in text:
         text = "\n".join(line for line in text.split("\n") if " out = " not in line)
     assert missed(text) == [f"{_STAYS}{reason}"]
@@ -192,9 +197,9 @@ def test_what_is_no_sum_of_dots_stays_without_a_word() -> None:
         {"add_1": "add.1 = f32[2,3,5] subtract(add.0, dot.1)"},
         {"add_1": "add.1 = f32[2,3,5] add(dot.0, dot.1)"},
     ):
-        module = run_equal(_NAME, adding(**line))
+        module = run_equal(_NAME, with_lines(adding(), line))
         assert not [*module.instructions(Opcode.REDUCE)]
-        assert missed(adding(**line)) == []
+        assert missed(with_lines(adding(), line)) == []
 
 
 # -- narrow operands ------------------------------------------------------------------------------
