@@ -110,7 +110,7 @@ CHANGES_FEW = [
             "dynamic-index-splitter",
             *("convert-memory-placement-to-internal-annotations", "convolution-group-converter"),
             *("optimize-input-output-buffer-alias", "reduce-window-to-reduce-and-broadcast"),
-            *("reduce-window-rewriter", "topk-decomposer"),
+            *("reduce-window-rewriter", "topk-decomposer", "windowed-einsum-handler"),
         )
         for options in OPTIONS[name]
     ),
