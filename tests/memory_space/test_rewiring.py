@@ -7,7 +7,7 @@ from tests.memory_space.chains import assign, chain
 
 from hloopt.equivalence import Reference, RunSettings
 from hloopt.ir import Opcode
-from hloopt.passes.memory_space.loop_elements import pass_through
+from hloopt.passes.rewriting.loop_elements import pass_through
 from hloopt.text import parse_module
 from hloopt.verifier import ANY_TARGET, verify_module
 

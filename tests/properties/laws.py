@@ -111,7 +111,7 @@ CHANGES_FEW = [
             *("convert-memory-placement-to-internal-annotations", "convolution-group-converter"),
             "host-offload-legalize",
             *("optimize-input-output-buffer-alias", "reduce-window-to-reduce-and-broadcast"),
-            *("reduce-window-rewriter", "topk-decomposer"),
+            *("reduce-window-rewriter", "topk-decomposer", "windowed-einsum-handler"),
         )
         for options in OPTIONS[name]
     ),

@@ -265,5 +265,12 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "while-loop-invariant-code-motion": [{}, {"hoist_constants": True, "hoist_reshapes": True}],
     "while-loop-residual-offloader": [{"min_size": 0}],
     "while-loop-trip-count-annotator": [{}],
+    "windowed-einsum-handler": [
+        {},
+        {
+            "xla_gpu_experimental_enable_alltoall_windowed_einsum": True,
+            "assume_equal_scales": True,
+        },
+    ],
     "zero-sized-hlo-elimination": [{}],
 }

@@ -41,6 +41,8 @@ def pass_options(
             result[name] = value
     if pass_name == "call-inliner" and config.get("use_shardy_partitioner"):
         result["use_shardy"] = True
+    if pass_name == "windowed-einsum-handler":
+        result["assume_equal_scales"] = True  # as XLA does always
     return result
 
 

@@ -222,6 +222,9 @@ PASSES = {
     "while-loop-trip-count-annotator": (
         ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
     ),
+    "windowed-einsum-handler": (
+        ".collectives.windowed_einsum.windowed_einsum_handler:WindowedEinsumHandler"
+    ),
     "zero-sized-hlo-elimination": (
         ".simplification.zero_sized_hlo_elimination:ZeroSizedHloElimination"
     ),

@@ -40,7 +40,6 @@ from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
     xla=XlaPass(
         "gpu::AllGatherDynamicSliceSimplifier",
         "xla/backends/gpu/transforms/collectives/all_gather_dynamic_slice_simplifier.h",
-        compared="tests",
     ),
 )
 class AllGatherDynamicSliceSimplifier(ModulePass):

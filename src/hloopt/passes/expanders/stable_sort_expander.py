@@ -38,7 +38,6 @@ def break_ties_by_position(match: Match) -> Result:
     preserves="finite",
     xla=XlaPass(
         "StableSortExpander", "xla/hlo/transforms/expanders/stable_sort_expander.h",
-        compared="tests",
     ),
 )  # fmt: skip
 class StableSortExpander(RulePass):

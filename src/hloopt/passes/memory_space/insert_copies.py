@@ -21,7 +21,7 @@ from hloopt.memory_space.allocation.values import AllocationValue, is_bitcast_be
 from hloopt.memory_space.heap.chunks import Part
 from hloopt.memory_space.program import Program
 from hloopt.passes.async_ops.async_pairs import AsyncPair, done_of, wrap
-from hloopt.passes.memory_space.loop_elements import pass_through
+from hloopt.passes.rewriting.loop_elements import pass_through
 
 CONTEXT = array_shape("u32", ())
 """The third element of a copy-start."""

@@ -69,7 +69,7 @@ _AFTERWARDS, _BEFORE = RuleTable((convert_afterwards,)), RuleTable((convert_befo
     "convert-mover",
     preserves="bits",
     xla=XlaPass(
-        "ConvertMover", "xla/hlo/transforms/simplifiers/convert_mover.h", compared="tests"
+        "ConvertMover", "xla/hlo/transforms/simplifiers/convert_mover.h"
     ),
 )  # fmt: skip
 class ConvertMover(ModulePass):

@@ -23,7 +23,7 @@ _ANNOTATIONS = frozenset(("metadata", "frontend_attributes", "backend_config", *
 @register(
     "slice-sinker",
     preserves="bits",
-    xla=XlaPass("SliceSinker", "xla/hlo/transforms/simplifiers/slice_sinker.h", compared="tests"),
+    xla=XlaPass("SliceSinker", "xla/hlo/transforms/simplifiers/slice_sinker.h"),
 )
 class SliceSinker(ModulePass):
     """Make `slice(op(a, b))` of `op(slice(a), slice(b))`, where enough of `a` and `b` is used.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import element
+from hloopt.passes.rewriting.replace import forget_value
 
 
 def pass_through(loop: Instruction, value: Instruction) -> Instruction:
     """Let a loop hand `value` to its body, which leaves it as it is; the body's reader of it.
 
     What reads the whole state of the loop, or of its parameters, gets the elements that were there.
+    What was said of the whole, its sharding say, is forgotten.
     O(elements + users).
     """
     number = len(loop.shape.elements)
@@ -24,6 +26,7 @@ def pass_through(loop: Instruction, value: Instruction) -> Instruction:
     if body.root.opcode is Opcode.TUPLE and not body.root.users:
         body.root.set_operands([*body.root.operands, inside])
         body.root.set_shape(tuple_shape((*body.root.shape.elements, value.shape)))
+        forget_value(body.root)
     else:
         body.set_root(_extended(body.root, inside))
     _grow(loop, value.shape)
@@ -55,3 +58,4 @@ def _grow(whole: Instruction, shape: Shape) -> None:
         if whole.is_root:
             whole.parent.set_root(rest)
     whole.set_shape(tuple_shape((*old.elements, shape)))
+    forget_value(whole)
