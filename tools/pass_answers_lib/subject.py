@@ -25,6 +25,7 @@ from pass_answers_lib.dots import (
     for_normalizer,
     for_sorter,
 )
+from pass_answers_lib.elementwise import for_conversions, for_logistic
 from pass_answers_lib.placements import for_placements
 from pass_answers_lib.quantized import for_quantizer
 from sweep_lib.compiled import CompiledPrograms
@@ -133,6 +134,8 @@ GENERATED = {
         ),
     ),
     "dot_normalizer": Generated(for_normalizer),
+    "logistic-expander": Generated(for_logistic),
+    "simplify-fp-conversions": Generated(for_conversions),
 }
 """By the pass, as XLA names it."""
 
