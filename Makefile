@@ -25,6 +25,8 @@ COUNT ?=
 ASK ?=
 # Rooms or paths that mutants are made of; all rooms unless told.
 MODULES ?=
+# Passes of pass-answers, separated by commas, by XLA's names; all it has programs for unless told.
+PASS ?=
 # The library of XLA:GPU's compiler, for tune-bench and isolatable-passes.
 PLUGIN ?= cuda13
 # Of dumps-bench: --without-verify.
@@ -247,6 +249,12 @@ pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus
 	$(BIN)/python tools/pass_agreement.py --shared $(HLOOPT_SHARED) \
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),400)
+
+.PHONY: pass-answers
+pass-answers: $(DEV) ## PASS (all) beside XLA:GPU's on COUNT programs made for it (200), into docs/; needs ASK; resumes
+	$(BIN)/python tools/pass_answers.py --shared $(HLOOPT_SHARED) \
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
+		--seed $(SEED) --count $(or $(COUNT),200) $(PASS:%=--passes %)
 
 .PHONY: mutants
 mutants: $(DEV) ## COUNT small changes (200) of MODULES, rooms or paths: does a test fail on each?

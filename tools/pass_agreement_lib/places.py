@@ -14,6 +14,7 @@ _NORMALIZATION = "float-normalization"
 _OPTIONS = {
     "async-collective-creator": ",".join(f"convert_{each}=true" for each in _ALL_COLLECTIVES),
     "copy-insertion": "alias_info=gpu",
+    "dot-merger": "max_size_to_merge=64MiB",
     "latency-hiding-scheduler": (
         f"preset=xla-gpu,cost_model=sol,target={TARGET},device_memory_size=67954383257"
     ),

@@ -185,3 +185,24 @@ def test_dots_of_fusions_stay() -> None:
         "ROOT r = f32[2,3] fusion(a, b), kind=kLoop, calls=f }"
     )
     assert reasons_to_stay("dot-normalizer", text) == []
+
+
+_BATCHES_IN_MEMORY = """HloModule m
+ENTRY e {
+  a = f32[2,3,4] parameter(0)
+  b = f32[2,3,4,5]{%s} parameter(1)
+  ROOT d = f32[2,3,4,5] dot(a, b), lhs_batch_dims={0,1,2}, rhs_batch_dims={0,1,2}
+}"""
+
+
+@pytest.mark.parametrize("order", ["3,2,1,0", "3,0,1,2", "1,0,2,3", "0,2,1,3", "3,1,2,0"])
+def test_batch_dimensions_are_merged_in_any_order_in_memory(order: str) -> None:
+    module = run_equal("dot-dimension-merger", _BATCHES_IN_MEMORY % order)
+    (dot,) = module.instructions(Opcode.DOT)
+    assert [operand.shape.dimensions for operand in dot.operands] == [(24,), (24, 5)]
+
+
+@pytest.mark.parametrize("order", ["0,3,1,2", "2,1,3,0", "0,3,2,1"])
+def test_batch_dimensions_with_another_between_them_in_memory_stay(order: str) -> None:
+    reasons = reasons_to_stay("dot-dimension-merger", _BATCHES_IN_MEMORY % order)
+    assert reasons == ["merge-batch: the batch dimensions of %b are not neighbours in memory"]

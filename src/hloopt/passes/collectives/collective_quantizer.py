@@ -53,7 +53,6 @@ class _Chain:
     xla=XlaPass(
         "CollectiveQuantizer",
         "xla/hlo/transforms/collectives/collective_quantizer.h",
-        compared="tests",
     ),
 )
 class CollectiveQuantizer(ModulePass):
@@ -237,13 +236,12 @@ def _clone(build: Builder, old: Instruction, value: Instruction, like: Shape) ->
 
 
 def _scale_again(build: Builder, chain: _Chain, value: Instruction) -> Instruction:
-    """The scaling of a chain on a value of any size; the value where there is none."""
+    """The scaling of a chain on a value of any size, then the scale; the value without one."""
     scaling, scale = chain.scaling, chain.scale
     if scaling is None or scale is None:
         return value
     wide = build.fill(scale.operands[0], value.shape)
-    operands = [value, wide] if scaling.operands[1] is scale else [wide, value]
-    return build.clone(scaling, operands, value.shape)
+    return build.clone(scaling, [value, wide], value.shape)
 
 
 def _dequantize_behind(collective: Instruction, chain: _Chain) -> Instruction:

@@ -37,9 +37,7 @@ def sort_contracting(match: Match) -> Result:
 @register(
     "dot-dimension-sorter",
     preserves="rounding",
-    xla=XlaPass(
-        "DotDimensionSorter", "xla/backends/gpu/transforms/dot_dimension_sorter.h", compared="tests"
-    ),
+    xla=XlaPass("DotDimensionSorter", "xla/backends/gpu/transforms/dot_dimension_sorter.h"),
 )
 class DotDimensionSorter(RulePass):
     """Sort the contracting dimensions of dots, so that a matrix product reads them in order.

@@ -38,7 +38,7 @@ def contract_one(match: Match) -> Result:
 @register(
     "dot-normalizer",
     preserves="bits",
-    xla=XlaPass("DotNormalizer", "xla/backends/gpu/transforms/dot_normalizer.h", compared="tests"),
+    xla=XlaPass("DotNormalizer", "xla/backends/gpu/transforms/dot_normalizer.h"),
 )
 class DotNormalizer(RulePass):
     """Let every dot contract a dimension: one without gets a last dimension of size 1.

@@ -30,7 +30,6 @@ _TARGETS = {
     xla=XlaPass(
         "ConvertMemoryPlacementToInternalAnnotations",
         "xla/hlo/transforms/convert_memory_placement_to_internal_annotations.h",
-        compared="tests",
     ),
 )
 class ConvertMemoryPlacement(ModulePass):
