@@ -46,7 +46,7 @@ from sweep_lib.limits import Limits
 
 OUTCOMES = ("equal", "shrunken", "unchanged", "refused", "undecided", "cannot run", "wrong")
 _ROOT = Path(__file__).resolve().parent.parent
-_PER_SLICE = 10
+_PER_SLICE = 5
 
 
 class Modules(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, Miscompiled, PassFailure, PassRefused, PipelineError
 from hloopt.equivalence import RunSettings
+from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Deadline
 from hloopt.ir import Module
 from hloopt.pass_framework.runner import PipelineRunner
@@ -21,7 +22,7 @@ _STEPS = 200_000
 _MEMORY = 1 << 23
 _SHRUNKEN = 1 << 28
 """Bytes: smaller dimensions are chosen for about this many."""
-_SECONDS = 10.0
+_SECONDS = 5.0
 _TOO_LARGE = "HLO503"
 _NOT_DECIDED = "HLO508"
 
@@ -41,7 +42,10 @@ class Verdict(NamedTuple):
 
 
 class _Comparisons(Validator):
-    """Validates each result once, however many cases have it."""
+    """Validates each result once, however many cases have it; nothing after what cannot be run.
+
+    RunErrors are of the module as it was: where a result cannot be run, that is a difference.
+    """
 
     def __init__(self, *, shrink: bool) -> None:
         settings = RunSettings(
@@ -52,12 +56,21 @@ class _Comparisons(Validator):
         )
         super().__init__(settings, each=False, shrink=shrink)
         self._equal: set[tuple[str, Preserves]] = set()
+        self._error: RunError | None = None
 
     def check(self, module: Module, preserves: Preserves) -> None:
         result = (print_module(module), preserves)
-        if result not in self._equal:
+        if result in self._equal:
+            return
+        if self._error is not None:
+            raise self._error
+        try:
             super().check(module, preserves)
-            self._equal.add(result)
+        except RunError as error:
+            if error.code != _NOT_DECIDED:
+                self._error = error
+            raise
+        self._equal.add(result)
 
 
 class Bench:
