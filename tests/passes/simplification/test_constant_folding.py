@@ -10,7 +10,7 @@ from tests.passes.checked_run import run_checked
 
 from hloopt.interpreter.literals import is_writable, literal_text, literal_value
 from hloopt.interpreter.values import dtype_of_shape
-from hloopt.ir import Module, Opcode
+from hloopt.ir import Opcode
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import PassContext
@@ -155,27 +155,3 @@ def test_calls_nested_in_a_folded_call_are_computed_once() -> None:
     create_pass("constant-folding").run(module, context)
     assert module.entry.root.payload == str(depth)
     assert context.statistics["instructions folded"] == 1
-
-
-def test_the_module_is_not_looked_through_for_each_constant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looks = 0
-
-    def counted(module: Module, opcode: Opcode | None = None) -> object:
-        nonlocal looks
-        looks += 1
-        return original(module, opcode)
-
-    original = Module.instructions
-    monkeypatch.setattr(Module, "instructions", counted)
-    numbers = []
-    for count in (5, 50):
-        lines = [f"c{n} = s32[] constant({n}) a{n} = s32[] add(c{n}, c{n})" for n in range(count)]
-        shapes, names = ", ".join(["s32[]"] * count), ", ".join(f"a{n}" for n in range(count))
-        text = f"HloModule m ENTRY e {{ {' '.join(lines)} ROOT t = ({shapes}) tuple({names}) }}"
-        module = parse_module(text)
-        looks = 0
-        assert create_pass("constant-folding").run(module, PassContext())
-        numbers.append(looks)
-    assert numbers[0] == numbers[1]
