@@ -158,7 +158,7 @@ _TOTALS = ("modules", "too many", "invalid", "lost", *OUTCOMES)
 
 
 def table(outcomes: Counter[str], cases: list[Case]) -> str:
-    """What each case did; sums by outcome are added to `outcomes`."""
+    """A table of the outcomes of each case; sums by outcome are added to `outcomes`."""
     lines = [" ".join(f"{outcome:>10}" for outcome in OUTCOMES)]
     for case in cases:
         counts = [outcomes[f"{outcome} {case.passes}"] for outcome in OUTCOMES]

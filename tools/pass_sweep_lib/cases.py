@@ -19,7 +19,7 @@ RARE = {"memory-search": 20, "overlap-search": 20, "pipeline(overlap)": 20}
 
 
 class Case(NamedTuple):
-    """What runs on a module by itself."""
+    """A pass with options, or a pipeline, that runs on a module by itself."""
 
     passes: str
     """As `--passes` takes it."""

@@ -28,7 +28,7 @@ _NOT_DECIDED = "HLO508"
 
 
 class Verdict(NamedTuple):
-    """What came of a case on a module."""
+    """The outcome of a case on a module."""
 
     outcome: str
     """"equal", "shrunken" for equal with smaller dimensions, "unchanged", "refused", "cannot run",
