@@ -167,10 +167,10 @@ precision-tolerance: $(DEV) ## the tolerance of changes of precision beside erro
 	$(BIN)/python tools/precision_tolerance.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
 		--count $(or $(COUNT),20)
 
-.PHONY: precision-sweep
-precision-sweep: $(DEV) ## passes over precision on COUNT small modules of the corpus (all), validated; resumes
-	$(BIN)/python tools/precision_sweep.py --shared $(HLOOPT_SHARED) --seed $(SEED) \
-		--jobs $(PYTEST_WORKERS) $(COUNT:%=--count %)
+.PHONY: pass-sweep
+pass-sweep: $(DEV) ## each pass alone, each pipeline, on COUNT modules (all) of the corpus, validated on 1, 2, 4 devices; resumes
+	$(BIN)/python tools/pass_sweep.py --seed $(SEED) $(COUNT:%=--count %) --jobs $(PYTEST_WORKERS) \
+		$(if $(wildcard $(HLOOPT_SHARED)/corpus),--shared $(HLOOPT_SHARED))
 
 .PHONY: dumps-bench
 dumps-bench: $(DEV) ## hloopt dumps on COUNT files (2000, 1 GB) in FOLDER, beside verify: seconds, memory

@@ -180,3 +180,18 @@ def test_nothing_runs_where_signatures_differ() -> None:
     mismatch = reference.compare(parse_module(other))
     assert mismatch is not None
     assert mismatch.reason.startswith("parameter 0 was s32[]")
+
+
+def test_a_schedule_alone_does_not_make_a_program_a_partitioned_one() -> None:
+    sharded = """HloModule m, num_partitions=4
+    ENTRY e { p = f32[8] parameter(0), sharding={devices=[4]<=[4]}
+      ROOT n = f32[8] negate(p), sharding={devices=[4]<=[4]} }
+    """
+    scheduled = sharded.replace("=4\n", "=4, is_scheduled=true\n", 1)
+    before, after = parse_module(sharded), parse_module(scheduled)
+    assert compare(before, after) is None
+    assert compare(after, before) is None
+    other = parse_module(scheduled.replace("negate", "abs"))
+    mismatch = compare(before, other)
+    assert mismatch is not None
+    assert mismatch.reason.startswith("output[0] was ")

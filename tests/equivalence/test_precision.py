@@ -337,3 +337,27 @@ def test_programs_keep_their_types() -> None:
     module: Module = parse_module(EARLY)
     without_narrow_floats(module)
     assert print_module(module) == print_module(parse_module(EARLY))
+
+
+def test_a_bitcast_sees_the_layout_that_a_conversion_made() -> None:
+    text = """HloModule m
+
+ENTRY e {
+  p = f32[2,3]{1,0} parameter(0)
+  c = bf16[2,3]{0,1} convert(p)
+  ROOT b = bf16[3,2]{1,0} bitcast(c)
+}
+"""
+    copied = """HloModule m
+
+ENTRY e {
+  p = f32[2,3]{1,0} parameter(0)
+  c = bf16[2,3]{1,0} convert(p)
+  y = bf16[2,3]{0,1} copy(c)
+  ROOT b = bf16[3,2]{1,0} bitcast(y)
+}
+"""
+    assert examine(text, copied).mismatch is None
+    found = examine(text, copied.replace("3]{0,1} copy", "3]{1,0} copy")).mismatch
+    assert found is not None
+    assert found.is_decided

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hloopt.diagnostics import PassFailure
+from hloopt.diagnostics import PassFailure, Source
 from hloopt.equivalence import RunSettings
 from hloopt.interpreter.errors import RunError
 from hloopt.ir.module import Module
@@ -317,3 +317,17 @@ def test_what_cannot_be_run_cannot_be_validated() -> None:
     )
     with pytest.raises(RunError, match="cannot validate"):
         rewrite(parse_module(text), text)
+
+
+def test_what_a_text_computed_is_known_the_next_time() -> None:
+    source = Source("m", "HloModule m ENTRY e { ROOT p = s32[2] parameter(0) }")
+    other = Source("m", source.text.replace("s32", "u32"))
+    validator = Validator(RunSettings(), each=False)
+    references = []
+    for one in (source, source, other):
+        validator.start(one)
+        validator.check(parse_module(one), "bits")
+        assert validator.found.comparisons == 1
+        references.append(validator._reference)
+    assert references[0] is references[1]
+    assert references[1] is not references[2]

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from tests.properties.consistency import assert_consistent
-from tests.properties.pass_options import OPTIONS
 
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Module
@@ -14,24 +13,8 @@ from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
+from pass_sweep_lib.options import NEED_A_FLAT_CALL_GRAPH, NEED_A_SCHEDULE, OPTIONS
 
-NEED_A_SCHEDULE = (
-    "convert-async-collectives-to-sync",
-    "gpu-convert-async-collectives-to-sync",
-    "instruction-hoister",
-    "latency-hiding-scheduler",
-    "memory-space-assignment",
-    "memory-search",
-    "rematerialization",
-    "scheduler-memory-fencing",
-    "scheduling-instruction-annotator",
-)
-"""Passes that work on the order of instructions."""
-NEED_A_FLAT_CALL_GRAPH = (
-    "memory-space-assignment",
-    *("copy-insertion", "remove-unnecessary-copies", "add-special-case-copies"),
-)
-"""Passes that refuse computations of control flow with several call sites."""
 MIX_PRECISIONS = ("bfloat16-conversion-folding", "bfloat16-propagation")
 """Passes whose results are valid where operands may differ in precision."""
 ALWAYS_CHANGE = ("copy-insertion",)

@@ -22,7 +22,6 @@ from tests.properties.laws import (
     prepare,
     run,
 )
-from tests.properties.pass_options import OPTIONS
 from tests.properties.strategies.modules import module_texts
 
 from corpus import CorpusEntry
@@ -30,6 +29,7 @@ from hloopt.diagnostics import HloError
 from hloopt.pass_framework.registry import PASSES
 from hloopt.text import parse_module, print_module
 from hloopt.verifier import ANY_TARGET, verify_module
+from pass_sweep_lib.options import OPTIONS
 
 
 def test_every_pass_is_held_to_the_laws() -> None:

@@ -166,7 +166,9 @@ def pair_up(
     """Bring two modules together, or say what is other about what they take and give.
 
     A program that computes for all devices and a partitioned one belong together where the arrays
-    of the one are cut into those of the other. Raises RunError where the text does not tell how.
+    of the one are cut into those of the other. One with a schedule seems to be partitioned; where
+    it has the arrays that the other's shardings would cut, it computes for all devices, too. Raises
+    RunError where the text does not tell how.
     """
     other = first_other(left.module, right.module)
     kinds = left.is_whole, right.is_whole
@@ -189,6 +191,12 @@ def pair_up(
             pair = (whole, partitioned) if is_left else (partitioned, whole)
             return Pairing(*pair, found)
         reason = reason if True not in kinds else found
+    if not other:  # shardings would cut arrays that are equal: neither is partitioned
+        sides = (
+            side if side.is_whole else place(side.module, counts, is_whole=True, is_sure=True)
+            for side in (left, right)
+        )
+        return _alike(*sides)
     return reason
 
 

@@ -66,8 +66,13 @@ def _widen(original: Instruction, instruction: Instruction) -> None:
 
 
 def _pass_over(original: Instruction, instruction: Instruction) -> None:
-    """Let users of a conversion that became one to the same type take its operand."""
+    """Let users of a conversion that became one to the same type take its operand.
+
+    Not where a bitcast reads the result: it sees the layout, which may be another one.
+    """
     if original.opcode is not Opcode.CONVERT:
+        return
+    if any(user.opcode is Opcode.BITCAST for user in instruction.users):
         return
     (operand,) = instruction.operands
     is_left_over = original.shape.element_type != original.operands[0].shape.element_type

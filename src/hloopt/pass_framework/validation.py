@@ -62,9 +62,13 @@ class Validator:
         self._reference: Reference | None = None
 
     def start(self, source: Source) -> None:
-        """Take the module in `source` as the one that is right. Nothing runs before it changes."""
+        """Take the module in `source` as the one that is right. Nothing runs before it changes.
+
+        What the same text computed before is known.
+        """
+        if self._source is None or self._source.text != source.text:
+            self._reference = None
         self._source = source
-        self._reference = None
         self.found = Validation()
 
     def check(self, module: Module, preserves: Preserves) -> None:

@@ -84,11 +84,12 @@ class OptimizeInputOutputBufferAlias(ModulePass):
             inputs = [b for b in inputs if (b.parameter, b.place) in given]
         filled = {alias.output_index for alias in aliases}
         outputs = [buffer for buffer in _buffers(result, -1) if buffer.place not in filled]
+        instructions = module.entry.parameters
         found = [
             (source, target)
             for source, target in _pairs(inputs, outputs)
             if context.apply(
-                module.entry.parameters[source.parameter],
+                instructions[source.parameter],
                 f"{counted(source.size, 'byte')} at {format_ints(source.place)} may be output "
                 f"{format_ints(target.place)}",
             )

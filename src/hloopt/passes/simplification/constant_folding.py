@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hloopt.analysis.calls import callees_first
 from hloopt.analysis.equality import Equality
 from hloopt.analysis.side_effects import SideEffects
@@ -15,6 +17,9 @@ from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, registe
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 from hloopt.passes.simplification.foldable import Foldable, FoldingOptions
+
+if TYPE_CHECKING:
+    from hloopt.interpreter.plan import Plans
 
 
 @register(
@@ -58,6 +63,8 @@ class _Folder:
         self.equality = Equality(is_layout_sensitive=True)
         self.foldable = Foldable(options)
         self._dead: DeadCode | None = None
+        self._plans: Plans | None = None
+        """Callers are folded before what they call: no computation changes after it has run."""
 
     def fold(self, computation: Computation) -> None:
         """Fold in the computation; its callers have been folded before."""
@@ -96,9 +103,12 @@ class _Folder:
 
     def _replace(self, computation: Computation, known: dict[Instruction, bool]) -> None:
         """Compute what is known, and let constants stand for what the others use of it."""
+        from hloopt.interpreter.plan import Plans
         from hloopt.passes.simplification.constant_values import ConstantValues
 
-        values = ConstantValues(known, self.max_steps, self.context.missed)
+        if self._plans is None:
+            self._plans = Plans()
+        values = ConstantValues(known, self._plans, self.max_steps, self.context.missed)
         values.compute()
         orphans: dict[Instruction, None] = {}
         for instruction, text in values.texts.items():

@@ -26,10 +26,13 @@ class ConstantValues:
     def __init__(
         self,
         known: dict[Instruction, bool],
+        plans: Plans,
         max_steps: int,
         missed: Callable[[Instruction, str], None],
     ) -> None:
         self.known = known
+        self.plans = plans
+        """Of all that is folded in a module: what they know of it is asked once."""
         self.max_steps = max_steps
         self.missed = missed
         self.texts: dict[Instruction, str] = {}
@@ -67,9 +70,9 @@ class ConstantValues:
 
     def _evaluate(self, instruction: Instruction) -> None:
         operands = [self._values[operand] for operand in instruction.operands]
-        plans = Plans(Limits(self.max_steps, _MOST_MEMORY))
+        self.plans.limits = Limits(self.max_steps, _MOST_MEMORY)
         try:
-            value = evaluate_instruction(instruction, operands, plans)
+            value = evaluate_instruction(instruction, operands, self.plans)
         except RunError as error:
             self.missed(instruction, error.message)
             return

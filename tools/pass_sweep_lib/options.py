@@ -1,4 +1,4 @@
-"""For each pass the options with which `laws.py` tries it."""
+"""For each pass the options with which sweeps and laws try it, and what it wants before it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,23 @@ ROUNDING = {
     "operand_effectively_low": {"opcodes": ["multiply", "dot", "negate", "compare"]},
 }
 """A backend that rounds to bf16 what it reads in a few operations."""
+NEED_A_SCHEDULE = (
+    "convert-async-collectives-to-sync",
+    "gpu-convert-async-collectives-to-sync",
+    "instruction-hoister",
+    "latency-hiding-scheduler",
+    "memory-space-assignment",
+    "memory-search",
+    "rematerialization",
+    "scheduler-memory-fencing",
+    "scheduling-instruction-annotator",
+)
+"""Passes that work on the order of instructions."""
+NEED_A_FLAT_CALL_GRAPH = (
+    "memory-space-assignment",
+    *("copy-insertion", "remove-unnecessary-copies", "add-special-case-copies"),
+)
+"""Passes that refuse computations of control flow with several call sites."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "add-special-case-copies": [{}],
     "algsimp": [{}, {"preserve": "bits"}, {"enable_fast_math": True}],

@@ -1,0 +1,1 @@
+"""Cases and judgement of `pass_sweep.py`: each pass alone, and each pipeline."""
