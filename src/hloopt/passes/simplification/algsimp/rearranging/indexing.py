@@ -14,7 +14,12 @@ from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import has_zero, kept_by_ones
-from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, reads, takes_whole
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_as_its_operand,
+    may_have_constant_offsets,
+    reads,
+    takes_whole,
+)
 
 _SLICE = op("dynamic-slice").where(lambda i: not i.parent.is_asynchronous)
 _UPDATE = op("dynamic-update-slice").where(lambda i: not i.parent.is_asynchronous)
@@ -115,7 +120,7 @@ def dynamic_slice_of_transpose(m: AlgsimpMatch) -> Result:
     return m.build.transpose(part, order, m.root.shape)
 
 
-@rule(_SLICE)
+@rule(_SLICE, signature=may_have_constant_offsets)
 def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
     """A dynamic-slice with constant offsets → slice at the clamped offsets."""
     if m.options.disable_dynamic_slice_to_slice_conversion:

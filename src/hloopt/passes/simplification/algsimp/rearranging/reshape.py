@@ -17,7 +17,11 @@ from hloopt.passes.simplification.algsimp.shapes import (
     transpose_moves_only_ones,
     unmodified,
 )
-from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, is_empty
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_as_its_operand,
+    is_empty,
+    permutes_ones,
+)
 from hloopt.passes.simplification.algsimp.terms import kind_of
 
 _EXACT = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}
@@ -205,7 +209,7 @@ def _split_dimension(before: tuple[int, ...], after: tuple[int, ...]) -> int | N
     return None
 
 
-@rule(op("transpose", "x"), dynamic=True)
+@rule(op("transpose", "x"), dynamic=True, signature=is_as_its_operand)
 def transpose_identity(m: AlgsimpMatch) -> Result:
     """A transpose that keeps the order of dimensions → operand."""
     return m.if_compatible(m.x) if is_identity(dimensions_of(m.root)) else None
@@ -221,7 +225,7 @@ def transpose_of_transpose(m: AlgsimpMatch) -> Result:
     return m.build.transpose(m.x, order, m.root.shape)
 
 
-@rule(op("transpose", "x"))
+@rule(op("transpose", "x"), signature=permutes_ones)
 def transpose_to_reshape(m: AlgsimpMatch) -> Result:
     """A transpose that moves only dimensions of size 1 → reshape."""
     if is_identity(dimensions_of(m.root)) or not transpose_moves_only_ones(m.root):

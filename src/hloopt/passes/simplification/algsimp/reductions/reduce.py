@@ -235,7 +235,7 @@ def reduce_of_concatenate(m: AlgsimpMatch) -> Result:
 @rule(op("reduce", "x", scalar_constant().named("init")), layouts="insensitive")
 def reduce_beside_argmax(m: AlgsimpMatch) -> Result:
     """The maximum of what also feeds an argmax over the same dimensions → its element 0."""
-    if not is_plain(m) or len(m.x.users) == 1:
+    if len(m.x.users) == 1 or not is_plain(m):
         return None
     opcode = operation_of(m.root.called[0])
     if opcode not in (Opcode.MAXIMUM, Opcode.MINIMUM):

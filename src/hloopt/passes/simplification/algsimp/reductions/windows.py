@@ -13,15 +13,16 @@ from hloopt.passes.rewriting.rules.pattern import op, scalar_constant
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.reducers import is_neutral, operation_of
+from hloopt.passes.simplification.algsimp.signatures import is_rank_0
 
 _SEEN_THROUGH = (Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONVERT, Opcode.SLICE, Opcode.COPY)
 _LEAST_SHARE = 10
 
 
-@rule(op("reduce-window", "x", "init"), floats="finite")
+@rule(op("reduce-window", "x", "init"), floats="finite", signature=is_rank_0)
 def window_of_scalar(m: AlgsimpMatch) -> Result:
     """A reduce-window of a rank-0 value, from a value that its reducer ignores → that."""
-    if m.x.shape.dimensions or m.root.shape.is_tuple:
+    if m.root.shape.is_tuple:
         return None
     if not is_neutral(m.root.called[0], m.init):
         return Missed("its reducer may not ignore the initial value")
