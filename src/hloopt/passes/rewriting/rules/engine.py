@@ -262,7 +262,7 @@ class RuleEngine:
             instruction = stack.pop()
             if instruction not in instruction.parent:
                 continue
-            if not self._is_dead(instruction):
+            if instruction.users or not self._is_dead(instruction):
                 if len(instruction.users) <= _FEW:
                     touched[instruction] = None
                     touched.update(instruction.users)
@@ -272,9 +272,9 @@ class RuleEngine:
             touched.pop(instruction, None)
 
     def _is_dead(self, instruction: Instruction) -> bool:
+        """Whether an instruction without users is not needed for another reason."""
         return not (
-            instruction.users
-            or instruction.is_root
+            instruction.is_root
             or instruction.opcode is Opcode.PARAMETER
             or instruction.has_control_dependencies
             or (
