@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.passes.simplification.algsimp.programs import missed, program, simplified
+from tests.passes.simplification.algsimp.programs import missed, program, simplified, written
 
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.ir import Instruction
 from hloopt.text import parse_module
 
 FIRES = [
@@ -51,7 +50,7 @@ STAYS = [
 @pytest.mark.parametrize(("name", "body", "expected"), FIRES)
 def test_layouts_go_through(name: str, body: str, expected: str) -> None:
     after, context = simplified(body, is_layout_sensitive=True)
-    assert _written(after.entry.root) == expected, context.statistics
+    assert written(after.entry.root) == expected, context.statistics
     assert Reference(parse_module(program(body)), RunSettings()).compare(after, "bits") is None
 
 
@@ -65,8 +64,3 @@ def test_reasons_are_said() -> None:
     reasons = [missed(body, {"is_layout_sensitive": True}) for body in STAYS[1:3]]
     assert "%b does more than splitting or merging dimensions" in reasons[0]
     assert "a layout has more than an order, or the memory spaces differ" in reasons[1]
-
-
-def _written(root: Instruction) -> str:
-    operands = ", ".join(map(_written, root.operands))
-    return f"{root.opcode}({operands})" if operands else str(root.opcode)

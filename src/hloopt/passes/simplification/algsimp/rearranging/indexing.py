@@ -122,7 +122,8 @@ def dynamic_slice_of_transpose(m: AlgsimpMatch) -> Result:
 
 @rule(_SLICE, signature=may_have_constant_offsets)
 def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
-    """A dynamic-slice with constant offsets → slice at the clamped offsets."""
+    """A dynamic-slice with constant offsets → slice at the offsets, those that are too
+    large clamped."""
     if m.options.disable_dynamic_slice_to_slice_conversion:
         return None
     x, offsets = m.root.operands[0], offsets_of(m.root)
@@ -137,7 +138,9 @@ def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
         start = scalar_of(offset)
         if not isinstance(start, int):
             return None
-        start = min(max(start, 0), size - taken)
+        if start < 0:
+            return Missed(f"%{offset.name} is negative")
+        start = min(start, size - taken)
         slices.append(Slice(start, start + taken))
     return m.build.slice(x, slices, m.root.shape)
 

@@ -170,7 +170,7 @@ def reshape_of_update(m: AlgsimpMatch) -> Result:
 )
 def space_to_depth(m: AlgsimpMatch) -> Result:
     """reshape(transpose(reshape(x))) that splits a dimension into at most 5 chunks and merges
-    these elsewhere → reshape(concatenate(slices of x))."""
+    these further in front → reshape(concatenate(slices of x))."""
     sizes = m.x.shape.dimensions
     chunk = _split_dimension(sizes, m.split.shape.dimensions)
     if chunk is None:
@@ -178,7 +178,7 @@ def space_to_depth(m: AlgsimpMatch) -> Result:
     order = dimensions_of(m.transpose)
     place = order.index(chunk)
     rest = [d for d in order if d != chunk]
-    if not is_sorted(rest) or place in (0, chunk) or place + 1 == len(order):
+    if not is_sorted(rest) or not 0 < place < chunk:
         return None
     turned = m.transpose.shape.dimensions
     merged = (*turned[: place - 1], turned[place - 1] * turned[place], *turned[place + 1 :])

@@ -167,6 +167,8 @@ def _same_value(value: Instruction, init: Instruction, *, is_converted: bool) ->
         init = init.operands[0]
         found = splat_value(init)
     own = splat_value(value)
+    if is_converted and own is not None:
+        own = converted(own, init.shape)
     return own is not None and own == found
 
 
