@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.attributes.values import Slice
 from hloopt.ir.instruction import Instruction
@@ -14,6 +16,7 @@ from hloopt.passes.simplification.algsimp.shapes import (
     is_identity,
     is_sorted,
     kept_by_ones,
+    order_of_bitcast,
     transpose_moves_only_ones,
     unmodified,
 )
@@ -247,7 +250,22 @@ def _same_order(x: Instruction, root: Instruction) -> bool:
 @rule(op("transpose", op("broadcast", "x").named("spread")))
 def transpose_of_broadcast(m: AlgsimpMatch) -> Result:
     """transpose(broadcast(x)) → broadcast(x) where dimensions of x keep their order."""
-    order = dimensions_of(m.root)
+    return _spread_in_order(m, dimensions_of(m.root))
+
+
+@rule(op("bitcast", op("broadcast", "x").named("spread")))
+def bitcast_of_broadcast(m: AlgsimpMatch) -> Result:
+    """bitcast(broadcast(x)) → broadcast(x) where the bitcast only reorders dimensions, and those of
+    x keep their order."""
+    spread, root = m.spread.shape, m.root.shape
+    if spread.element_type is not root.element_type or m.root.control_predecessors:
+        return None
+    order = order_of_bitcast(spread, root)
+    return None if order is None else _spread_in_order(m, order)
+
+
+def _spread_in_order(m: AlgsimpMatch, order: Sequence[int]) -> Result:
+    """The broadcast of x with its dimensions in another order."""
     before = dimensions_of(m.spread)
     if not is_sorted(before):
         return None
