@@ -90,6 +90,17 @@ RESULTS: list[tuple[str, str, dict[str, object]]] = [
      + _SCATTER.format(name="s", operands="p, i, u", window="1", vector=1, more="")
      + _SCATTER.format(name="t", operands="q, j, v", window="1", vector=1, more="")
      + "ROOT r = f32[9,3] add(s, t)", {}),
+    # Bitcasts that reorder what a broadcast made.
+    ("broadcast(parameter)", "p = f32[5] parameter(0) b = f32[4,6,5]{2,1,0} broadcast(p), "
+     "dimensions={2} ROOT r = f32[5,4,6]{0,2,1} bitcast(b)", _LAID_OUT),
+    ("bitcast(broadcast(parameter))", "p = f32[5] parameter(0) b = f32[4,6,5]{2,1,0} "
+     "broadcast(p), dimensions={2} ROOT r = f32[5,24]{0,1} bitcast(b)", _LAID_OUT),
+    ("bitcast(broadcast(parameter))", "p = f32[5] parameter(0) b = f32[4,6,5]{2,1,0} "
+     "broadcast(p), dimensions={2} ROOT r = s32[5,4,6]{0,2,1} bitcast(b)", _LAID_OUT),
+    ("bitcast(broadcast(parameter))", "p = f32[5] parameter(0) b = f32[4,6,5]{2,1,0} "
+     "broadcast(p), dimensions={2} ROOT r = f32[4,5,6]{2,1,0} bitcast(b)", _LAID_OUT),
+    ("bitcast(broadcast(parameter))", "p = f32[4,5] parameter(0) b = f32[5,6,4]{2,1,0} "
+     "broadcast(p), dimensions={2,0} ROOT r = f32[5,4,6]{1,2,0} bitcast(b)", _LAID_OUT),
     # A padding value that is the initial one once it is converted.
     ("reduce-window(convert(parameter), 0.1001)",
      "p = f32[8] parameter(0) v = f32[] constant(0.1) z = bf16[] constant(0.1001) "
@@ -128,3 +139,13 @@ def test_a_dimension_of_groups_stays_when_operands_are_swapped() -> None:
     after, _ = simplified(body)
     window = "{size=4x3 stride=3x1 lhs_dilate=4x1 rhs_reversal=0x1}"
     assert after.entry.root.attributes["window"] == window
+
+
+def test_a_bitcast_with_a_control_predecessor_stays_behind_a_broadcast() -> None:
+    body = (
+        "p = f32[5] parameter(0) n = f32[5] negate(p) b = f32[4,5]{1,0} broadcast(p), "
+        "dimensions={1} c = f32[5,4]{0,1} bitcast(b), control-predecessors={n} "
+        "ROOT t = (f32[5,4]{0,1}, f32[5]) tuple(c, n)"
+    )
+    after, _ = simplified(body, is_layout_sensitive=True)
+    assert written(after.entry.root) == "tuple(bitcast(broadcast(parameter)), negate(parameter))"

@@ -258,7 +258,7 @@ def bitcast_of_broadcast(m: AlgsimpMatch) -> Result:
     """bitcast(broadcast(x)) → broadcast(x) where the bitcast only reorders dimensions, and those of
     x keep their order."""
     spread, root = m.spread.shape, m.root.shape
-    if spread.element_type is not root.element_type or m.root.control_predecessors:
+    if spread.element_type is not root.element_type:
         return None
     order = order_of_bitcast(spread, root)
     return None if order is None else _spread_in_order(m, order)
