@@ -47,9 +47,9 @@ TIMED_BY_XLA = {
     "flatten-call-graph": "flatten-call-graph",
     "computation-deduplicator": "computation-deduplicator",
     "collective-pipeliner": "collective-pipeliner-forward",
+    "algsimp": "algsimp",
 }
-"""Passes that XLA ran on the whole module, a few times each, when its times were recorded, and
-its names of them."""
+"""Passes that XLA ran on the whole module when its times were recorded, and its names of them."""
 _MOST_COPIES = FACTORS[-1]
 WIDE = (12_500, 25_000, 50_000, 100_000)
 """Instructions of one computation that is scheduled."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
-from hloopt.ir.instruction import Instruction
+from hloopt.ir.instruction import NO_INSTRUCTIONS, Instruction
 from hloopt.ir.lookup import find_by_name
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape
@@ -115,7 +115,7 @@ class Computation:
         return find_by_name(name, self.instructions, self.module.read_names, f"%{self.name}")
 
     def __contains__(self, instruction: object) -> bool:
-        return instruction in self._as_members()
+        return instruction in (self._members if self._listed is None else self._as_members())
 
     def __repr__(self) -> str:
         return f"<computation %{self.name}, {len(self)} instructions>"
@@ -182,6 +182,7 @@ class Computation:
         instruction.parent = self
         instruction.users = {}
         instruction.text = None
+        instruction.control_predecessors = instruction.control_successors = NO_INSTRUCTIONS
         self.link_users()
         self._as_members()[instruction] = None
         for operand in instruction.operands:

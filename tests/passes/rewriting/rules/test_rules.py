@@ -162,6 +162,47 @@ def test_candidates_have_the_orders_of_operands_that_may_fit() -> None:
     assert not table.candidates(module["sum"])
 
 
+@rule(op("multiply", "a", splat(1), any_order=True))
+def drop_one(m: Match) -> Instruction:
+    """a·1 → a."""
+    return m.a
+
+
+@rule(op("multiply", op("negate", op("add", "x", "y")), op("broadcast", op("iota"))))
+def drop_two_levels(m: Match) -> Instruction:
+    """-(x + y)·broadcast(iota) → x, which is not so."""
+    return m.x
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "found"),
+    [
+        ("negate(sum)", "broadcast(one), dimensions={}", ["drop-one"]),
+        ("broadcast(one), dimensions={}", "negate(sum)", ["drop-one"]),
+        ("negate(sum)", "broadcast(row), dimensions={1}", ["drop-one"]),
+        ("negate(sum)", "broadcast(scalar), dimensions={}", []),
+        ("negate(sum)", "broadcast(count), dimensions={1}", ["drop-two-levels"]),
+        ("negate(a)", "broadcast(count), dimensions={1}", []),
+        ("add(a, a)", "broadcast(count), dimensions={1}", []),
+    ],
+)
+def test_candidates_fit_what_is_below_the_operands(left: str, right: str, found: list[str]) -> None:
+    module = parse_module(f"""HloModule m
+    ENTRY e {{
+      a = f32[2,4] parameter(0)
+      scalar = f32[] parameter(1)
+      one = f32[] constant(1)
+      row = f32[4] broadcast(one), dimensions={{}}
+      count = f32[4] iota(), iota_dimension=0
+      sum = f32[2,4] add(a, a)
+      left = f32[2,4] {left}
+      right = f32[2,4] {right}
+      ROOT r = f32[2,4] multiply(left, right)
+    }}""")
+    candidates = RuleTable([drop_one, drop_two_levels]).candidates(module["r"])
+    assert [each.name for each, _ in candidates] == found
+
+
 def test_a_run_stops_at_the_limit_of_applications() -> None:
     module, context = parse_module(TEXT), PassContext()
     context.applications.limit = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -14,6 +14,7 @@ mul { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] multiply(x, y
 max { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] maximum(x, y) }
 add_s32 { x = s32[] parameter(0) y = s32[] parameter(1) ROOT r = s32[] add(x, y) }
 add_f16 { x = f16[] parameter(0) y = f16[] parameter(1) ROOT r = f16[] add(x, y) }
+add_bf16 { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = bf16[] add(x, y) }
 axpy { x = f32[] parameter(0) y = f32[] parameter(1) m = f32[] multiply(x, x)
   ROOT r = f32[] add(m, y) }
 twice { x = f32[] parameter(0) c = f32[] constant(2) ROOT r = f32[] multiply(x, c) }
@@ -41,3 +42,11 @@ def missed(body: str, options: dict[str, object]) -> list[str]:
     _, context = simplified(body, **options)
     reasons = [remark.reason for remark in context.remarks if remark.kind == "missed"]
     return [reason.partition(": ")[2] for reason in reasons]
+
+
+def written(root: Instruction) -> str:
+    """A value as opcodes of opcodes; constants as their literals."""
+    if root.payload and root.opcode.value == "constant":
+        return root.payload
+    operands = ", ".join(map(written, root.operands))
+    return f"{root.opcode}({operands})" if operands else str(root.opcode)

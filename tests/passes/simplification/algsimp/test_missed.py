@@ -62,10 +62,6 @@ ARITHMETIC = [
     ),
     (
         _NEGATIVE,
-        "p = f32[] parameter(0) q = f32[] parameter(1) w = f32[] power(p, q) ROOT r = f32[] log(w)",
-    ),
-    (
-        _NEGATIVE,
         "p = f32[] parameter(0) k = f32[] constant(-2) w = f32[] power(p, k) "
         "ROOT r = f32[] rsqrt(w)",
     ),
@@ -338,6 +334,21 @@ REST = [
         "d = f32[2,2] dynamic-slice(c, i, j), dynamic_slice_sizes={2,2} "
         "k = f32[2,2] constant({{1,2},{3,5}}) "
         "ROOT r = f32[2,2] dot(d, k), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    ),
+    (
+        "%i is negative",
+        "p = f32[4] parameter(0) i = s32[] constant(-1) "
+        "ROOT r = f32[2] dynamic-slice(p, i), dynamic_slice_sizes={2}",
+    ),
+    (
+        "their indices differ in more than one dimension, or are all of batches",
+        "p = f32[90] parameter(0) i = s32[2,4,1] parameter(1) u = f32[2,4] parameter(2) "
+        "j = s32[3,5,1] parameter(3) v = f32[3,5] parameter(4) "
+        "a = f32[90] scatter(p, i, u), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=add "
+        "b = f32[90] scatter(p, j, v), update_window_dims={}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=add "
+        "ROOT r = f32[90] add(a, b)",
     ),
     (
         "the transposes move batch dimensions behind others",

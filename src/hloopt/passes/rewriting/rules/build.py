@@ -48,7 +48,7 @@ class Builder:
         """An instruction; its shape is inferred where it is not given."""
         if self.only_existing:
             raise MustStay
-        kind = Opcode(opcode)
+        kind = opcode if isinstance(opcode, Opcode) else Opcode(opcode)
         given = dict(attributes or {})
         if shape is None:
             shape = infer_shape(kind, [o.shape for o in operands], given, called)

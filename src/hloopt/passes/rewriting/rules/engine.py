@@ -160,7 +160,7 @@ class RuleEngine:
 
     def _try(self, match: Match, rule: Rule) -> bool:
         root, build = match.root, match.build
-        build.only_existing = not rule.moves_control and root.has_control_dependencies
+        build.only_existing = root.has_control_dependencies and not rule.moves_control
         try:
             result = rule.rewrite(match)
         except MustStay:
@@ -174,7 +174,8 @@ class RuleEngine:
                 self._missed(root, rule, result.reason)
             if build.made:
                 self._discard(build.made)
-            match.touched.clear()
+            if match.touched:
+                match.touched.clear()
             return False
         self._unused = None
         self._apply(root, rule, result, match)
@@ -212,10 +213,13 @@ class RuleEngine:
         context.count(rule.name)
         touched = self._touched
         made = [i for i in match.build.made if i in i.parent]
-        touched.update(dict.fromkeys(made))
+        for instruction in made:
+            touched[instruction] = None
         for neighbour in (*made, *match.touched):
-            touched.update(dict.fromkeys(neighbour.operands))
-        touched.update(dict.fromkeys(match.touched))
+            for operand in neighbour.operands:
+                touched[operand] = None
+        for instruction in match.touched:
+            touched[instruction] = None
         if isinstance(result, Edited):
             context.applied(root, rule.name)
             self._touch_users([root, *match.touched])
@@ -236,17 +240,18 @@ class RuleEngine:
     def _touch_users(self, changed: Iterable[Instruction]) -> None:
         """Look again at the users of what changed, and at theirs where they are few."""
         touched = self._touched
-        level = list(changed)
+        level: Iterable[Instruction] = changed
         for distance in range(_UP):
-            above: list[Instruction] = []
+            above: dict[Instruction, None] = {}
             for instruction in level:
-                if distance and len(instruction.users) > _FEW:
-                    continue
-                above += instruction.users
+                users = instruction.users
+                if users and (not distance or len(users) <= _FEW):
+                    above.update(users)
             if distance == 0:
                 for user in above:
-                    touched.update(dict.fromkeys(user.operands[:_FEW]))
-            touched.update(dict.fromkeys(above))
+                    for operand in user.operands[:_FEW]:
+                        touched[operand] = None
+            touched.update(above)
             level = above
 
     def _remove_dead(self, candidates: Iterable[Instruction]) -> None:
@@ -257,19 +262,19 @@ class RuleEngine:
             instruction = stack.pop()
             if instruction not in instruction.parent:
                 continue
-            if not self._is_dead(instruction):
+            if instruction.users or not self._is_dead(instruction):
                 if len(instruction.users) <= _FEW:
                     touched[instruction] = None
-                    touched.update(dict.fromkeys(instruction.users))
+                    touched.update(instruction.users)
                 continue
             stack += dict.fromkeys(instruction.operands)
             instruction.parent.remove(instruction)
             touched.pop(instruction, None)
 
     def _is_dead(self, instruction: Instruction) -> bool:
+        """Whether an instruction without users is not needed for another reason."""
         return not (
-            instruction.users
-            or instruction.is_root
+            instruction.is_root
             or instruction.opcode is Opcode.PARAMETER
             or instruction.has_control_dependencies
             or (

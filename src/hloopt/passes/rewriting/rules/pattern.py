@@ -18,6 +18,8 @@ from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_of
 
 Found: TypeAlias = dict[str, Instruction]
 Test: TypeAlias = Callable[[Instruction], bool]
+Opcodes: TypeAlias = tuple[Opcode, Opcode | None]
+"""The opcode of an instruction and that of its first operand, None without operands."""
 
 _SPLATS = frozenset((Opcode.CONSTANT, Opcode.BROADCAST))
 
@@ -30,6 +32,8 @@ class _Node:
     operands: tuple[_Node, ...] | None
     name: str | None = None
     tests: tuple[Test, ...] = ()
+    below: frozenset[Opcode] | None = None
+    """The opcodes that the operand of a broadcast may have; None: any."""
     is_bare: bool = field(init=False)
     """Whether it is a name for whatever instruction."""
 
@@ -69,16 +73,22 @@ class _Node:
                 return False
         return True
 
-    def may_be_over(self, opcodes: Sequence[Opcode], count: int) -> bool:
+    def may_be_over(self, opcodes: Sequence[Opcodes], count: int) -> bool:
         """Whether it may have `count` operands, of which the first have these opcodes."""
         parts = self.operands
         return parts is None or (
             len(parts) == count
-            and all(
-                part.opcodes is None or opcode in part.opcodes
-                for part, opcode in zip(parts, opcodes, strict=False)
-            )
+            and all(part.may_be(*each) for part, each in zip(parts, opcodes, strict=False))
         )
+
+    def may_be(self, opcode: Opcode, first: Opcode | None) -> bool:
+        """Whether it fits an opcode, and that of the first operand."""
+        if self.opcodes is not None and opcode not in self.opcodes:
+            return False
+        if opcode is Opcode.BROADCAST and self.below is not None:
+            return first in self.below
+        parts = self.operands
+        return not parts or parts[0].opcodes is None or first in parts[0].opcodes
 
 
 class Pattern:
@@ -88,13 +98,14 @@ class Pattern:
     for any: rules are indexed by them.
     """
 
-    __slots__ = ("_count", "_variants", "opcodes")
+    __slots__ = ("_count", "_names", "_variants", "opcodes")
 
     def __init__(self, variants: Iterable[_Node]) -> None:
         self._variants = tuple(variants)
         roots = [each.opcodes for each in self._variants]
         self.opcodes = None if None in roots else frozenset().union(*filter(None, roots))
         self._count = _plain_count(self._variants)
+        self._names = _bare_names(self._variants) if self._count is not None else None
 
     # -- refinements --------------------------------------------------------------------------
 
@@ -125,6 +136,8 @@ class Pattern:
         if self._count is not None:  # of a root on which there are no other conditions
             if len(operands) != self._count or instruction.opcode not in (self.opcodes or Opcode):
                 return None
+            if self._names is not None:
+                return dict(zip(self._names, operands, strict=True))
             for variant in self._variants:
                 found: Found = {}
                 if variant.fits_operands(operands, found):
@@ -136,7 +149,7 @@ class Pattern:
                 return found
         return None
 
-    def over(self, opcodes: Sequence[Opcode], count: int) -> Pattern | None:
+    def over(self, opcodes: Sequence[Opcodes], count: int) -> Pattern | None:
         """This pattern for roots with so many operands, of which the first have these opcodes; None
         where it fits none of them."""
         fitting = [each for each in self._variants if each.may_be_over(opcodes, count)]
@@ -161,6 +174,13 @@ def _plain_count(variants: tuple[_Node, ...]) -> int | None:
         for each in variants
     )
     return len(first.operands) if is_plain and first.operands is not None else None
+
+
+def _bare_names(variants: tuple[_Node, ...]) -> tuple[str, ...] | None:
+    """The names of operands that may be whatever instructions, each another one."""
+    parts = variants[0].operands or ()
+    names = tuple(part.name for part in parts if part.is_bare and part.name is not None)
+    return names if len(variants) == 1 and len({*names}) == len(parts) else None
 
 
 PatternLike: TypeAlias = Pattern | str
@@ -224,7 +244,7 @@ def splat(equal_to: Scalar | None = None) -> Pattern:
         found = splat_of(instruction)
         return found is not None and (equal_to is None or found == equal_to)
 
-    return Pattern([_Node(_SPLATS, None, tests=(holds,))])
+    return Pattern([_Node(_SPLATS, None, tests=(holds,), below=_SPLATS)])
 
 
 def broadcast_of_scalar(operand: PatternLike) -> Pattern:

@@ -11,7 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import compatible
 from hloopt.passes.rewriting.replace import shardings_differ
 from hloopt.passes.rewriting.rules.build import Builder
-from hloopt.passes.rewriting.rules.pattern import Found, Pattern, Test
+from hloopt.passes.rewriting.rules.pattern import Found, Opcodes, Pattern, Test
 from hloopt.preserves import PRESERVES, Preserves
 
 
@@ -38,13 +38,13 @@ Layouts: TypeAlias = Literal["any", "insensitive", "sensitive"]
 class Match:
     """An instruction that a pattern fits, as a rule gets it: `match.x` is what `x` stands for."""
 
-    __slots__ = ("_found", "build", "layout_sensitive", "options", "root", "touched")
+    __slots__ = ("__dict__", "build", "layout_sensitive", "options", "root", "touched")
 
     def __init__(
         self, root: Instruction, found: Found, build: Builder, options: Any, layout_sensitive: bool
     ) -> None:
         self.root = root
-        self._found = found
+        self.bind(found)
         self.build = build
         """Makes the instructions of the replacement."""
         self.options = options
@@ -55,13 +55,10 @@ class Match:
 
     def bind(self, found: Found) -> None:
         """Give the names of another pattern that fits the same instruction."""
-        self._found = found
+        self.__dict__ = found
 
     def __getattr__(self, name: str) -> Instruction:
-        try:
-            return self._found[name]
-        except KeyError:
-            raise AttributeError(f"the pattern has no name '{name}'") from None
+        raise AttributeError(f"the pattern has no name '{name}'")
 
     def same_shape(self, a: Instruction, b: Instruction) -> bool:
         """Whether shapes are equal, layouts included where the pass is layout-sensitive."""
@@ -150,7 +147,8 @@ INDEXED = 3
 
 
 class RuleTable:
-    """Rules in order, indexed by the opcodes and shapes of an instruction and its first operands.
+    """Rules in order, indexed by the opcodes and shapes of an instruction and its first operands,
+    and by the opcodes of what these read first.
 
     What fits no rule by these, as most instructions do, costs one look into a dict: a program has
     few shapes, and its layers repeat them.
@@ -173,14 +171,17 @@ class RuleTable:
         key: _Key
         if len(operands) == 1:
             (x,) = operands
-            key = (opcode, instruction.shape, x.opcode, x.shape)
+            first = x.operands[0].opcode if x.operands else None
+            key = (opcode, instruction.shape, x.opcode, x.shape, first)
         elif len(operands) == 2:
             x, y = operands
-            key = (opcode, instruction.shape, x.opcode, x.shape, y.opcode, y.shape)
+            first = x.operands[0].opcode if x.operands else None
+            second = y.operands[0].opcode if y.operands else None
+            key = (opcode, instruction.shape, x.opcode, x.shape, first, y.opcode, y.shape, second)
         else:
             key = (opcode, instruction.shape, len(operands))
             for x in operands[:INDEXED]:
-                key = (*key, x.opcode, x.shape)
+                key = (*key, *_opcodes(x), x.shape)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._fitting(instruction)
@@ -188,17 +189,21 @@ class RuleTable:
 
     def _fitting(self, instruction: Instruction) -> Candidates:
         operands = instruction.operands
-        opcodes = [operand.opcode for operand in operands]
+        opcodes = [_opcodes(operand) for operand in operands[:INDEXED]]
         is_dynamic = has_dynamic_shape(instruction, operands[:INDEXED])
         found: list[tuple[Rule, Pattern]] = []
         for each in self._by_opcode[instruction.opcode]:
             if is_dynamic and not each.dynamic:
                 continue
-            pattern = each.pattern.over(opcodes[:INDEXED], len(opcodes))
+            pattern = each.pattern.over(opcodes, len(operands))
             if pattern is None or not (each.signature is None or each.signature(instruction)):
                 continue
             found.append((each, pattern))
         return tuple(found)
+
+
+def _opcodes(operand: Instruction) -> Opcodes:
+    return operand.opcode, operand.operands[0].opcode if operand.operands else None
 
 
 def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> bool:

@@ -200,6 +200,19 @@ def _grouped(major_to_minor: Sequence[int], group_of: dict[int, int]) -> list[in
     return order
 
 
+def order_of_bitcast(before: Shape, after: Shape) -> tuple[int, ...] | None:
+    """The dimension that each one of a bitcast was, where it only reorders them; else None."""
+    a, b = before.layout, after.layout
+    if before.rank != after.rank or a._replace(minor_to_major=()) != b._replace(minor_to_major=()):
+        return None
+    order = [0] * after.rank
+    for old, new in zip(a.minor_to_major, b.minor_to_major, strict=True):
+        if before.dimensions[old] != after.dimensions[new]:
+            return None
+        order[new] = old
+    return tuple(order)
+
+
 def transpose_is_bitcast(before: Shape, after: Shape, order: Sequence[int]) -> bool:
     """Whether a transpose between two shapes with layouts moves nothing in memory."""
     a, b = before.layout, after.layout

@@ -6,12 +6,14 @@ operation of an asynchronous one that is written short has no operands.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, compatible
-from hloopt.passes.simplification.algsimp.shapes import has_zero
+from hloopt.passes.rewriting.rules.rule import INDEXED
+from hloopt.passes.simplification.algsimp.shapes import has_zero, without_ones
 
 
 def first_leaf(shape: Shape) -> Shape:
@@ -58,6 +60,11 @@ def is_tuple(root: Instruction) -> bool:
     return root.shape.is_tuple
 
 
+def is_rank_0(root: Instruction) -> bool:
+    """Whether the first operand is one element without dimensions."""
+    return bool(root.operands) and not root.operands[0].shape.dimensions
+
+
 def is_several_elements(root: Instruction) -> bool:
     """Whether the result is an array of two elements or more."""
     return root.shape.is_array and root.shape.element_count() > 1
@@ -76,6 +83,31 @@ def repeats_nothing(root: Instruction) -> bool:
     return bool(root.operands) and root.operands[0].shape.element_count() == count
 
 
+def has_one(root: Instruction) -> bool:
+    """Whether the result has a dimension of size 1."""
+    return 1 in root.shape.dimensions
+
+
+def is_one_or_empty(root: Instruction) -> bool:
+    """Whether the result has a dimension of size 1 or 0."""
+    return not {0, 1}.isdisjoint(root.shape.dimensions)
+
+
+def reads_one(root: Instruction) -> bool:
+    """Whether the first operand has a dimension of size 1."""
+    return 1 in root.operands[0].shape.dimensions
+
+
+def reads_empty(root: Instruction) -> bool:
+    """Whether the first operand has no element."""
+    return has_zero(root.operands[0].shape)
+
+
+def reads_pred(root: Instruction) -> bool:
+    """Whether the first operand has truth values."""
+    return root.operands[0].shape.type_name == "pred"
+
+
 def reads_ones(root: Instruction) -> bool:
     """Whether one of the first two operands has a dimension of size 1."""
     return any(1 in operand.shape.dimensions for operand in root.operands[:2])
@@ -89,15 +121,51 @@ def is_inexact(root: Instruction) -> bool:
 
 def is_outer_product(dot: Instruction) -> bool:
     """Whether a dot may have no contracting dimension: each operand is repeated in the result."""
-    count = dot.shape.element_count()
-    sizes = [operand.shape.element_count() for operand in dot.operands]
-    ranks = [operand.shape.rank for operand in dot.operands]
-    return dot.shape.rank >= max(ranks) and all(size and count % size == 0 for size in sizes)
+    result = Counter(dot.shape.dimensions)
+    return all(Counter(operand.shape.dimensions) <= result for operand in dot.operands)
 
 
 def has_vector(dot: Instruction) -> bool:
-    """Whether an operand of a dot may have no free dimension: then the other loses some."""
-    return dot.shape.rank < max(operand.shape.rank for operand in dot.operands)
+    """Whether an operand of a dot may have no free dimension: then the other only loses some."""
+    result = Counter(dot.shape.dimensions)
+    return any(result < Counter(operand.shape.dimensions) for operand in dot.operands)
+
+
+# -- several operands -------------------------------------------------------------------------
+
+
+def may_read_empty(root: Instruction) -> bool:
+    """Whether one of all operands may have no element."""
+    return len(root.operands) > INDEXED or any(has_zero(o.shape) for o in root.operands)
+
+
+def may_read(opcode: Opcode, count: int = 1) -> Callable[[Instruction], bool]:
+    """Whether so many of all operands may have this opcode."""
+
+    def holds(root: Instruction) -> bool:
+        operands = root.operands
+        return len(operands) > INDEXED or [o.opcode for o in operands].count(opcode) >= count
+
+    return holds
+
+
+def may_repeat_ones(root: Instruction) -> bool:
+    """Whether all operands may be one value, which has a dimension of size 1."""
+    first, *others = root.operands[:INDEXED]
+    return 1 in first.shape.dimensions and all(
+        other.opcode is first.opcode and other.shape is first.shape for other in others
+    )
+
+
+def may_have_constant_offsets(dynamic_slice: Instruction) -> bool:
+    """Whether all offsets of a dynamic-slice may be constants."""
+    return all(o.opcode is Opcode.CONSTANT for o in dynamic_slice.operands[1:INDEXED])
+
+
+def permutes_ones(transpose: Instruction) -> bool:
+    """Whether a transpose may move dimensions of size 1 alone: the others are as they were."""
+    before, after = transpose.operands[0].shape.dimensions, transpose.shape.dimensions
+    return 1 in after and without_ones(before) == without_ones(after)
 
 
 def moves_a_one(before: Shape, after: Shape) -> bool:

@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     *reshape.TRANSPOSE_RULES[:2],
     *copy.BITCAST_RULES,
     *chains.RULES_OF_CHAINS,
+    reshape.bitcast_of_broadcast,
     *reshape.RESHAPE_RULES[4:],
     dot.transpose_of_dot,
     *reshape.TRANSPOSE_RULES[2:],

@@ -9,10 +9,10 @@ from hloopt.passes.rewriting.rules.constants import scalar_of
 from hloopt.passes.rewriting.rules.pattern import op, scalar_constant, splat
 from hloopt.passes.rewriting.rules.rule import EDITED, Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
+from hloopt.passes.simplification.algsimp.signatures import reads_pred
 from hloopt.passes.simplification.algsimp.terms import (
     is_integer,
     is_non_negative,
-    is_pred,
     kind_of,
 )
 
@@ -47,24 +47,22 @@ def _is_total(compare: Instruction) -> bool:
     return compare.attributes.get("type") == "TOTALORDER"
 
 
-@rule(op("compare", "x", "x"))
+@rule(op("compare", "x", "x"), signature=lambda root: is_integer(root.operands[0]))
 def compare_with_itself(m: AlgsimpMatch) -> Result:
     """x op x for integers: false for LT, GT, NE; true for EQ, GE, LE."""
-    if not is_integer(m.x):
-        return None
     return m.build.splat(direction_of(m.root) in ("EQ", "GE", "LE"), m.root.shape)
 
 
-@rule(op("compare", "x", splat(False), any_order=True), dynamic=True)
+@rule(op("compare", "x", splat(False), any_order=True), dynamic=True, signature=reads_pred)
 def compare_ne_false(m: AlgsimpMatch) -> Result:
     """x ≠ false → x, for pred."""
-    return m.if_compatible(m.x) if is_pred(m.x) and direction_of(m.root) == "NE" else None
+    return m.if_compatible(m.x) if direction_of(m.root) == "NE" else None
 
 
-@rule(op("compare", "x", splat(True), any_order=True), dynamic=True)
+@rule(op("compare", "x", splat(True), any_order=True), dynamic=True, signature=reads_pred)
 def compare_eq_true(m: AlgsimpMatch) -> Result:
     """x = true → x, for pred."""
-    return m.if_compatible(m.x) if is_pred(m.x) and direction_of(m.root) == "EQ" else None
+    return m.if_compatible(m.x) if direction_of(m.root) == "EQ" else None
 
 
 @rule(

@@ -15,7 +15,11 @@ from hloopt.passes.simplification.algsimp.shapes import (
     only_inserts_ones,
     without_ones,
 )
-from hloopt.passes.simplification.algsimp.signatures import reads_ones, repeats_nothing
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_one_or_empty,
+    reads_ones,
+    repeats_nothing,
+)
 from hloopt.passes.simplification.algsimp.terms import is_elementwise
 
 
@@ -56,7 +60,7 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
         return None
     done = False
     for user in list(m.root.users):
-        operands = _sunk_operands(m, user)
+        operands = _sunk_operands(m, user) if _reads_broadcasts(user) else None
         if operands is None:
             continue
         build, small = m.build, m.x.shape
@@ -75,11 +79,15 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
     return EDITED if done else None
 
 
+def _reads_broadcasts(user: Instruction) -> bool:
+    for operand in user.operands:  # noqa: SIM110  # asked often, and `all` makes a generator
+        if operand.opcode is not Opcode.BROADCAST:
+            return False
+    return True
+
+
 def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction, bool]] | None:
     """The operands for a user above its broadcasts, with whether each is a scalar to spread."""
-    for operand in user.operands:
-        if operand.opcode is not Opcode.BROADCAST:
-            return None
     if not is_elementwise(user) or user.opcode is Opcode.COPY or user.shape.is_dynamic:
         return None
     if user.has_control_dependencies or user.called or not (user.users or user.is_root):
@@ -154,7 +162,7 @@ def broadcast_of_ones(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(small, [places[d] for d in kept], m.root.shape)
 
 
-@rule(op("iota"))
+@rule(op("iota"), signature=is_one_or_empty)
 def iota_of_one(m: AlgsimpMatch) -> Result:
     """iota along a dimension of size 0 or 1 → 0."""
     counted = int(m.root.attributes["iota_dimension"])

@@ -16,18 +16,24 @@ from hloopt.passes.simplification.algsimp.shapes import (
     is_identity,
     transpose_is_bitcast,
 )
-from hloopt.passes.simplification.algsimp.signatures import moves_a_one
+from hloopt.passes.simplification.algsimp.signatures import moves_a_one, permutes_ones
 
 _MOVES = ("reshape", "bitcast", "transpose")
 _LONGEST = 64
 
 
+def _may_end_a_chain(move: Instruction) -> bool:
+    """Whether something is above a move that it may undo, or it moves nothing."""
+    (x,) = move.operands
+    if move.opcode is not Opcode.TRANSPOSE:
+        return moves_a_one(x.shape, move.shape)
+    return x.opcode in _MOVES or permutes_ones(move)
+
+
 @rule(
     either(op("transpose", "x"), op(("reshape", "bitcast"), op(_MOVES).named("x"))),
     moves_control=True,
-    signature=lambda move: (
-        move.opcode is Opcode.TRANSPOSE or moves_a_one(move.operands[0].shape, move.shape)
-    ),
+    signature=_may_end_a_chain,
 )
 def transpose_reshape_chain(m: AlgsimpMatch) -> Result:
     """A chain of transposes, and of reshapes that only move a dimension of size 1, goes where the

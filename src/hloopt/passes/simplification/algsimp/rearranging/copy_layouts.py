@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hloopt.ir.shapes.layout import default_layout
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE, default_layout
 from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
@@ -13,6 +13,7 @@ from hloopt.passes.simplification.algsimp.rearranging.chains import reshape_is_b
 from hloopt.passes.simplification.algsimp.shapes import Group, common_factors
 
 _NOT_PLAIN = Missed("a layout has more than an order, or the memory spaces differ")
+_NOT_ALIKE = Missed("the layouts differ in more than their orders, or one is of host memory")
 
 
 @rule(
@@ -22,21 +23,23 @@ def copy_bitcast_copy(m: AlgsimpMatch) -> Result:
     """copy(bitcast(copy(x))) → copy(bitcast(x)) in the layout that corresponds to that of x, or
     bitcast(copy(x)) where the layout of the outer copy has one that corresponds to it."""
     shapes = (m.x.shape, m.first.shape, m.bitcast.shape, m.root.shape)
-    if not _are_plain(shapes):
-        return _NOT_PLAIN
+    if not _are_tiled_alike(shapes):
+        return _NOT_ALIKE
     groups = _in_memory(m.first.shape, m.bitcast.shape)
     if groups is None:
         return Missed(f"%{m.bitcast.name} does more than splitting or merging dimensions")
     order = _carried(groups, 0, m.x.shape)
     if order is not None:
-        return m.build.make(
-            "copy", m.build.bitcast(m.x, _ordered(m.root.shape, order)), shape=m.root.shape
-        )
+        shape = _ordered(m.root.shape, order)
+        if _keeps_tiles(groups, m.x.shape, shape):
+            return m.build.make("copy", m.build.bitcast(m.x, shape), shape=m.root.shape)
     order = _carried(groups, 1, m.root.shape)
     if order is None or len(m.first.users) > 1 or len(m.bitcast.users) > 1:
         return None
-    copy = m.build.make("copy", m.x, shape=_ordered(m.x.shape, order))
-    return m.build.bitcast(copy, m.root.shape)
+    shape = _ordered(m.x.shape, order)
+    if not _keeps_tiles(groups, shape, m.root.shape):
+        return Missed("the tiles of the layouts do not go through the bitcast")
+    return m.build.bitcast(m.build.make("copy", m.x, shape=shape), m.root.shape)
 
 
 @rule(op("reshape", op("copy", "x").named("copy")), layouts="sensitive")
@@ -88,6 +91,40 @@ def _are_plain(shapes: Sequence[Shape]) -> bool:
         )
         for shape in shapes
     )
+
+
+def _are_tiled_alike(shapes: Sequence[Shape]) -> bool:
+    """Whether layouts differ in their orders only, outside host memory: static shapes with
+    elements."""
+    layouts = {shape.layout._replace(minor_to_major=()) for shape in shapes}
+    return (
+        len(layouts) == 1
+        and layouts.pop().memory_space != HOST_MEMORY_SPACE
+        and all(s.is_array and not s.is_dynamic and s.element_count() > 0 for s in shapes)
+    )
+
+
+def _keeps_tiles(groups: Sequence[Group], before: Shape, after: Shape) -> bool:
+    """Whether tiles of equal sizes divide the same dimensions on both sides of a bitcast.
+
+    Of a dimension that is split only the part that is most minor may be tiled, into whole tiles,
+    and no dimension inside of it that is tiled may be another one.
+    """
+    if not before.layout.tiles:
+        return True
+    sizes = before.layout.tiles[0].strip("()").split(",")[::-1]
+    sides = (before.layout.minor_to_major, after.layout.minor_to_major)
+    if not all(map(str.isdecimal, sizes)):  # `*` makes one of two dimensions
+        return False
+    group_of = {dimension: group for group in groups for dimension in group.before}
+    for place, (tile, old, new) in enumerate(zip(sizes, *sides, strict=False)):
+        group = group_of[old]
+        if len(group.before) == len(group.after):
+            continue
+        part = min(before.dimensions[old], after.dimensions[new])
+        if place + 1 < len(sizes) or part % int(tile):
+            return False
+    return True
 
 
 def _in_memory(before: Shape, after: Shape) -> list[Group] | None:

@@ -14,7 +14,12 @@ from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import has_zero, kept_by_ones
-from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, reads, takes_whole
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_as_its_operand,
+    may_have_constant_offsets,
+    reads,
+    takes_whole,
+)
 
 _SLICE = op("dynamic-slice").where(lambda i: not i.parent.is_asynchronous)
 _UPDATE = op("dynamic-update-slice").where(lambda i: not i.parent.is_asynchronous)
@@ -115,9 +120,10 @@ def dynamic_slice_of_transpose(m: AlgsimpMatch) -> Result:
     return m.build.transpose(part, order, m.root.shape)
 
 
-@rule(_SLICE)
+@rule(_SLICE, signature=may_have_constant_offsets)
 def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
-    """A dynamic-slice with constant offsets → slice at the clamped offsets."""
+    """A dynamic-slice with constant offsets → slice at the offsets, those that are too
+    large clamped."""
     if m.options.disable_dynamic_slice_to_slice_conversion:
         return None
     x, offsets = m.root.operands[0], offsets_of(m.root)
@@ -132,7 +138,9 @@ def dynamic_slice_to_slice(m: AlgsimpMatch) -> Result:
         start = scalar_of(offset)
         if not isinstance(start, int):
             return None
-        start = min(max(start, 0), size - taken)
+        if start < 0:
+            return Missed(f"%{offset.name} is negative")
+        start = min(start, size - taken)
         slices.append(Slice(start, start + taken))
     return m.build.slice(x, slices, m.root.shape)
 

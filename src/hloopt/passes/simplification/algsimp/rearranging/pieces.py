@@ -12,6 +12,14 @@ from hloopt.passes.rewriting.rules.rule import Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.rearranging.slices import is_unstrided
 from hloopt.passes.simplification.algsimp.shapes import has_zero, only_inserts_ones
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_as_its_operand,
+    may_read,
+    may_read_empty,
+    may_repeat_ones,
+    reads_empty,
+    reads_one,
+)
 
 
 @rule(op("concatenate", "x"), dynamic=True)
@@ -20,7 +28,7 @@ def concatenate_one(m: AlgsimpMatch) -> Result:
     return m.if_compatible(m.x)
 
 
-@rule(op("concatenate"))
+@rule(op("concatenate"), signature=may_read_empty)
 def concatenate_without_empty(m: AlgsimpMatch) -> Result:
     """Operands without elements are dropped; the first is taken where there is no other."""
     operands = m.root.operands
@@ -32,7 +40,7 @@ def concatenate_without_empty(m: AlgsimpMatch) -> Result:
     return m.build.clone(m.root, full)
 
 
-@rule(op("concatenate"), layouts="insensitive")
+@rule(op("concatenate"), layouts="insensitive", signature=may_read(Opcode.CONCATENATE))
 def concatenate_flattened(m: AlgsimpMatch) -> Result:
     """concatenate(concatenate(a, b), c) → concatenate(a, b, c) along one dimension."""
     (dimension,) = dimensions_of(m.root)
@@ -45,7 +53,7 @@ def concatenate_flattened(m: AlgsimpMatch) -> Result:
     return m.build.clone(m.root, flat) if len(flat) > len(m.root.operands) else None
 
 
-@rule(op("concatenate"), layouts="insensitive")
+@rule(op("concatenate"), layouts="insensitive", signature=may_read(Opcode.SLICE, 2))
 def concatenate_slices(m: AlgsimpMatch) -> Result:
     """Neighbouring slices of one value that continue each other → one slice."""
     (dimension,) = dimensions_of(m.root)
@@ -79,7 +87,7 @@ def _continues(before: list[Slice], after: list[Slice], dimension: int) -> bool:
     )
 
 
-@rule(op("concatenate", "a", "b"), layouts="insensitive")
+@rule(op("concatenate", "a", "b"), layouts="insensitive", signature=may_read(Opcode.BROADCAST))
 def concatenate_to_pad(m: AlgsimpMatch) -> Result:
     """concatenate(x, broadcast(scalar)) → pad(x) with the scalar, and mirrored."""
     (dimension,) = dimensions_of(m.root)
@@ -98,7 +106,7 @@ def concatenate_to_pad(m: AlgsimpMatch) -> Result:
     return None
 
 
-@rule(op("concatenate"), layouts="insensitive")
+@rule(op("concatenate"), layouts="insensitive", signature=may_repeat_ones)
 def concatenate_of_same(m: AlgsimpMatch) -> Result:
     """concatenate(x, x, …) → broadcast(reshape(x)) where x has size 1 along the dimension."""
     (dimension,) = dimensions_of(m.root)
@@ -116,13 +124,13 @@ def concatenate_of_same(m: AlgsimpMatch) -> Result:
 # -- pad ------------------------------------------------------------------------------------------
 
 
-@rule(op("pad", "x", "value"))
+@rule(op("pad", "x", "value"), signature=reads_empty)
 def pad_of_empty(m: AlgsimpMatch) -> Result:
     """A pad of a value without elements → broadcast of the padding value."""
-    return m.build.fill(m.value, m.root.shape) if has_zero(m.x.shape) else None
+    return m.build.fill(m.value, m.root.shape)
 
 
-@rule(op("pad", "x", "value"))
+@rule(op("pad", "x", "value"), signature=reads_one)
 def pad_interior_of_one(m: AlgsimpMatch) -> Result:
     """Interior padding of dimensions of size 1 → 0."""
     padding = padding_of(m.root)
@@ -136,7 +144,7 @@ def pad_interior_of_one(m: AlgsimpMatch) -> Result:
     return m.build.pad(m.x, m.value, plain, m.root.shape)
 
 
-@rule(op("pad", "x", "value"))
+@rule(op("pad", "x", "value"), signature=is_as_its_operand)
 def pad_with_nothing(m: AlgsimpMatch) -> Result:
     """A pad without padding → operand."""
     if any(p != PaddingDimension() for p in padding_of(m.root)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hloopt.ir.attributes.typed import dimensions_of
 from hloopt.ir.attributes.values import Slice
 from hloopt.ir.instruction import Instruction
@@ -14,10 +16,15 @@ from hloopt.passes.simplification.algsimp.shapes import (
     is_identity,
     is_sorted,
     kept_by_ones,
+    order_of_bitcast,
     transpose_moves_only_ones,
     unmodified,
 )
-from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand, is_empty
+from hloopt.passes.simplification.algsimp.signatures import (
+    is_as_its_operand,
+    is_empty,
+    permutes_ones,
+)
 from hloopt.passes.simplification.algsimp.terms import kind_of
 
 _EXACT = {"f64": 1 << 53, "f32": 1 << 24, "f16": 1 << 11, "bf16": 1 << 8}
@@ -166,7 +173,7 @@ def reshape_of_update(m: AlgsimpMatch) -> Result:
 )
 def space_to_depth(m: AlgsimpMatch) -> Result:
     """reshape(transpose(reshape(x))) that splits a dimension into at most 5 chunks and merges
-    these elsewhere → reshape(concatenate(slices of x))."""
+    these further in front → reshape(concatenate(slices of x))."""
     sizes = m.x.shape.dimensions
     chunk = _split_dimension(sizes, m.split.shape.dimensions)
     if chunk is None:
@@ -174,7 +181,7 @@ def space_to_depth(m: AlgsimpMatch) -> Result:
     order = dimensions_of(m.transpose)
     place = order.index(chunk)
     rest = [d for d in order if d != chunk]
-    if not is_sorted(rest) or place in (0, chunk) or place + 1 == len(order):
+    if not is_sorted(rest) or not 0 < place < chunk:
         return None
     turned = m.transpose.shape.dimensions
     merged = (*turned[: place - 1], turned[place - 1] * turned[place], *turned[place + 1 :])
@@ -205,7 +212,7 @@ def _split_dimension(before: tuple[int, ...], after: tuple[int, ...]) -> int | N
     return None
 
 
-@rule(op("transpose", "x"), dynamic=True)
+@rule(op("transpose", "x"), dynamic=True, signature=is_as_its_operand)
 def transpose_identity(m: AlgsimpMatch) -> Result:
     """A transpose that keeps the order of dimensions → operand."""
     return m.if_compatible(m.x) if is_identity(dimensions_of(m.root)) else None
@@ -221,7 +228,7 @@ def transpose_of_transpose(m: AlgsimpMatch) -> Result:
     return m.build.transpose(m.x, order, m.root.shape)
 
 
-@rule(op("transpose", "x"))
+@rule(op("transpose", "x"), signature=permutes_ones)
 def transpose_to_reshape(m: AlgsimpMatch) -> Result:
     """A transpose that moves only dimensions of size 1 → reshape."""
     if is_identity(dimensions_of(m.root)) or not transpose_moves_only_ones(m.root):
@@ -243,7 +250,22 @@ def _same_order(x: Instruction, root: Instruction) -> bool:
 @rule(op("transpose", op("broadcast", "x").named("spread")))
 def transpose_of_broadcast(m: AlgsimpMatch) -> Result:
     """transpose(broadcast(x)) → broadcast(x) where dimensions of x keep their order."""
-    order = dimensions_of(m.root)
+    return _spread_in_order(m, dimensions_of(m.root))
+
+
+@rule(op("bitcast", op("broadcast", "x").named("spread")))
+def bitcast_of_broadcast(m: AlgsimpMatch) -> Result:
+    """bitcast(broadcast(x)) → broadcast(x) where the bitcast only reorders dimensions, and those of
+    x keep their order."""
+    spread, root = m.spread.shape, m.root.shape
+    if spread.element_type is not root.element_type:
+        return None
+    order = order_of_bitcast(spread, root)
+    return None if order is None else _spread_in_order(m, order)
+
+
+def _spread_in_order(m: AlgsimpMatch, order: Sequence[int]) -> Result:
+    """The broadcast of x with its dimensions in another order."""
     before = dimensions_of(m.spread)
     if not is_sorted(before):
         return None

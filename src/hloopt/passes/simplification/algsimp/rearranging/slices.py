@@ -10,7 +10,7 @@ from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.shapes import is_effective_scalar
-from hloopt.passes.simplification.algsimp.signatures import is_as_its_operand
+from hloopt.passes.simplification.algsimp.signatures import has_one, is_as_its_operand
 
 
 def is_unstrided(slices: tuple[Slice, ...]) -> bool:
@@ -172,7 +172,7 @@ def slice_of_reverse(m: AlgsimpMatch) -> Result:
     return m.build.make("reverse", part, shape=m.root.shape, attributes=dict(m.reverse.attributes))
 
 
-@rule(op("slice", "x"))
+@rule(op("slice", "x"), signature=has_one)
 def slice_without_steps(m: AlgsimpMatch) -> Result:
     """A stride that takes no second step → 1."""
     slices = slices_of(m.root)

@@ -120,10 +120,11 @@ def swap_convolution_operands(m: AlgsimpMatch) -> Result:
     for row, i, k in zip(
         window, labels.input_spatial_dimensions, labels.kernel_spatial_dimensions, strict=True
     ):
-        if _is_contracted(row, image[i]):
+        if _is_contracted(row, image[i]) or _is_group(row, image[i]):
             rows.append(row)
             continue
-        own, other = own * kernel[k], other * image[i]
+        own *= kernel[k]
+        other *= kernel[k] if image[i] == 1 and _is_full(row) else image[i]
         wide = max(0, (image[i] - 1) * row.lhs_dilate + 1)
         narrow = (kernel[k] - 1) * row.rhs_dilate + 1
         rows.append(
@@ -153,6 +154,19 @@ def swap_convolution_operands(m: AlgsimpMatch) -> Result:
 def _is_contracted(row: WindowDimension, size: int) -> bool:
     """Whether a window covers a dimension once, whole, so that both sides are alike."""
     return row == WindowDimension(size)
+
+
+def _is_group(row: WindowDimension, size: int) -> bool:
+    """Whether each element along a dimension is that of the image times that of the kernel."""
+    return row == WindowDimension(size, stride=size - 1, lhs_dilate=size)
+
+
+def _is_full(row: WindowDimension) -> bool:
+    """Whether one element of the image meets each element of the kernel."""
+    edge = row.size - 1
+    return row == WindowDimension(
+        row.size, pad_low=edge, pad_high=edge, lhs_dilate=row.lhs_dilate, reversal=row.reversal
+    )
 
 
 _TO_IMAGE = str.maketrans("oi", "bf")
@@ -215,7 +229,10 @@ def depthwise_to_multiply(m: AlgsimpMatch) -> Result:
     if m.kernel.shape.dimensions[labels.kernel_input_feature_dimension] != 1:
         return None
     rows = window_of(m.root).dimensions
-    if any(row != WindowDimension(row.size) for row in rows):
+    if any(
+        row != WindowDimension(row.size, reversal=row.reversal if row.size == 1 else 0)
+        for row in rows
+    ):
         return Missed("its window has strides, padding or dilation")
     result = m.root.shape.dimensions
     for row, d in zip(rows, labels.output_spatial_dimensions, strict=True):
@@ -240,7 +257,7 @@ def _depthwise_product(m: AlgsimpMatch, sizes: list[int]) -> Instruction:
     ]
     if not summed:
         return product
-    zero = build.scalar(0, array_shape(shape.type_name))
+    zero = build.scalar(0, array_shape("s32"))
     zero = build.make("convert", zero, shape=array_shape(shape.type_name))
     reducer = build.scalar_computation("add", shape.type_name)
     return build.reshape(build.reduce(product, zero, summed, reducer), shape)

@@ -65,7 +65,7 @@ def dot_of_empty(m: AlgsimpMatch) -> Result:
 def dot_to_multiply(m: AlgsimpMatch) -> Result:
     """A dot without contracting dimensions → multiply of both operands, broadcast."""
     dims = dot_dimensions(m.root)
-    if dims.left.contracting or m.root.shape.type_name == "pred":
+    if dims.left.contracting:
         return None
     if not has_plain_algorithm(m.root):
         return Missed(f"its algorithm is {m.root.attributes['algorithm']}")
@@ -96,20 +96,19 @@ def _in_order(m: AlgsimpMatch, x: Instruction, side: Side) -> Instruction:
 )
 def dot_to_reduce(m: AlgsimpMatch) -> Result:
     """A dot with a vector → reduce(multiply): one side has only batch and contracting dimensions,
-    on CPU both. Floats are summed in f32, f64 in f64."""
+    on CPU both. Multiplied in the type of the result, floats are summed in f32, f64 in f64."""
     dims = dot_dimensions(m.root)
     is_vector = [not side.free for side in dims.sides]
     if not (all(is_vector) if m.options.executing_on_cpu else any(is_vector)):
         return None
-    if not dims.left.contracting or m.root.shape.type_name == "pred":
+    if not dims.left.contracting:
         return None
     if not has_plain_algorithm(m.root):
         return Missed(f"its algorithm is {m.root.attributes['algorithm']}")
-    build, wide = m.build, m.root.shape.type_name
-    if is_float(m.root):
-        wide = "f64" if wide == "f64" else "f32"
+    build, own = m.build, m.root.shape.type_name
+    wide = "f32" if is_float(m.root) and own != "f64" else own
     parts = [
-        build.convert(_in_order(m, x, side), wide)
+        build.convert(_in_order(m, x, side), own)
         for x, side in zip((m.a, m.b), dims.sides, strict=True)
     ]
     if is_vector[0] != is_vector[1]:
@@ -118,12 +117,12 @@ def dot_to_reduce(m: AlgsimpMatch) -> Result:
         batch, rank = len(dims.left.batch), shape.rank
         places = [*range(batch), *range(rank - len(dims.left.contracting), rank)]
         parts[small] = build.broadcast(parts[small], places, shape)
-    product = build.make("multiply", *parts, shape=parts[0].shape)
+    product = build.convert(build.make("multiply", *parts, shape=parts[0].shape), wide)
     rank = product.shape.rank
     removed = range(rank - len(dims.left.contracting), rank)
     reducer = build.scalar_computation("add", wide)
     total = build.reduce(product, build.scalar(0, product.shape), removed, reducer)
-    return build.convert(total, m.root.shape.type_name)
+    return build.convert(total, own)
 
 
 @rule(_beside_constant(op("reshape", op("transpose"))), layouts="insensitive")

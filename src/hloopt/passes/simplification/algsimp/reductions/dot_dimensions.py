@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from hloopt.ir.attributes.values import format_ints, parse_ints
@@ -45,10 +46,17 @@ class DotDimensions:
 def dot_dimensions(dot: Instruction) -> DotDimensions:
     """The dimensions of a dot."""
     left, right = dot.operands[:2]
-    lists = [parse_ints(dot.attributes.get(name, "{}")) for name in _DIMENSIONS]
+    texts = tuple([dot.attributes.get(name, "{}") for name in _DIMENSIONS])
+    return _read_dimensions(left.shape.rank, right.shape.rank, texts)
+
+
+@lru_cache(maxsize=1024)
+def _read_dimensions(left: int, right: int, texts: tuple[str, ...]) -> DotDimensions:
+    """The dimensions of a dot of operands of these ranks, from the texts of its attributes."""
+    batch, right_batch, contracting, right_contracting = map(parse_ints, texts)
     return DotDimensions(
-        Side.of(left.shape.rank, lists[0], lists[2]),
-        Side.of(right.shape.rank, lists[1], lists[3]),
+        Side.of(left, batch, contracting),
+        Side.of(right, right_batch, right_contracting),
     )
 
 

@@ -235,7 +235,7 @@ def reduce_of_concatenate(m: AlgsimpMatch) -> Result:
 @rule(op("reduce", "x", scalar_constant().named("init")), layouts="insensitive")
 def reduce_beside_argmax(m: AlgsimpMatch) -> Result:
     """The maximum of what also feeds an argmax over the same dimensions → its element 0."""
-    if not is_plain(m) or len(m.x.users) == 1:
+    if len(m.x.users) == 1 or not is_plain(m):
         return None
     opcode = operation_of(m.root.called[0])
     if opcode not in (Opcode.MAXIMUM, Opcode.MINIMUM):
@@ -288,7 +288,7 @@ def reduce_below_broadcast(m: AlgsimpMatch) -> Result:
 
 @rule(op("reduce", op("broadcast", "x").named("spread"), "init"), floats="finite")
 def sum_of_broadcast(m: AlgsimpMatch) -> Result:
-    """The sum over n elements that a broadcast made of one → broadcast(x·n + init)."""
+    """The sum over n elements that a broadcast made of one → init + broadcast(x·n)."""
     places = dimensions_of(m.spread)
     removed = dimensions_of(m.root)
     if not is_plain(m) or set(removed) & set(places):
@@ -302,7 +302,7 @@ def sum_of_broadcast(m: AlgsimpMatch) -> Result:
     kept = [d for d in range(m.spread.shape.rank) if d not in removed]
     spread = build.broadcast(product, [kept.index(d) for d in places], m.root.shape)
     start = build.fill(m.init, m.root.shape)
-    return build.make("add", spread, start, shape=m.root.shape)
+    return build.make("add", start, spread, shape=m.root.shape)
 
 
 RULES = (

@@ -7,7 +7,7 @@ from hloopt.ir.attributes.values import format_ints, parse_int, parse_ints
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.rules.pattern import either, op
-from hloopt.passes.rewriting.rules.rule import Result, rule
+from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.reducers import operation_of
 from hloopt.passes.simplification.algsimp.shapes import has_zero, inverse
@@ -40,15 +40,14 @@ def _is_sum(x: Instruction) -> bool:
 )
 def add_of_scatters(m: AlgsimpMatch) -> Result:
     """add(scatter(o1, i1, u1), scatter(o2, i2, u2)) → one scatter of o1 + o2 by all indices and
-    updates, or two in a row; with one scatter the other value is added to its operand."""
+    updates, or two in a row where their numbers differ; with one scatter the other value is added
+    to its operand."""
     scatters = [x for x in (m.a, m.b) if _is_sum(x)]
     if not scatters or m.a is m.b:
         return None
     build, shape = m.build, m.root.shape
     if len(scatters) == 1:
         (scatter,) = scatters
-        if not _has_batch(scatter):
-            return None
         whole, indices, updates = scatter.operands
         other = m.b if scatter is m.a else m.a
         pair = (whole, other) if scatter is m.a else (other, whole)
@@ -61,10 +60,12 @@ def add_of_scatters(m: AlgsimpMatch) -> Result:
     if added >= shape.element_count():
         return None
     total = build.make("add", first.operands[0], second.operands[0], shape=shape)
+    if not _are_alike(first, second):
+        inner = build.clone(second, [total, *second.operands[1:]], shape)
+        return build.clone(first, [inner, *first.operands[1:]], shape)
     along = _concatenated(first, second)
     if along is None:
-        inner = build.clone(first, [total, *first.operands[1:]], shape)
-        return build.clone(second, [inner, *second.operands[1:]], shape)
+        return Missed("their indices differ in more than one dimension, or are all of batches")
     joined = [
         build.concatenate([s.operands[number] for s in scatters], dimension)
         for number, dimension in ((1, along[0]), (2, along[1]))
@@ -82,33 +83,38 @@ def _vector_of(scatter: Instruction) -> int:
     return parse_int(scatter.attributes.get("index_vector_dim", "0"))
 
 
-def _concatenated(first: Instruction, second: Instruction) -> tuple[int, int] | None:
-    """The dimensions of indices and of updates along which two scatters can be joined."""
+def _are_alike(first: Instruction, second: Instruction) -> bool:
+    """Whether two scatters agree in all that one scatter by both their indices has once."""
     a, b = first.attributes, second.attributes
     if any(a.get(name) != b.get(name) for name in _NUMBERS):
-        return None
+        return False
     if any(
         attributes.get(name) == "true"
         for attributes in (a, b)
         for name in ("indices_are_sorted", "unique_indices")
     ):
-        return None
-    old, new = first.operands[1].shape, second.operands[1].shape
-    updates, more = first.operands[2].shape, second.operands[2].shape
-    if old.element_type is not new.element_type or updates.element_type is not more.element_type:
-        return None
+        return False
+    for ours, theirs in zip(first.operands[1:], second.operands[1:], strict=True):
+        if ours.shape.element_type is not theirs.shape.element_type:
+            return False
+    updates, more = first.operands[2].shape.dimensions, second.operands[2].shape.dimensions
     window = parse_ints(a.get("update_window_dims", "{}"))
-    if any(updates.dimensions[d] != more.dimensions[d] for d in window):
-        return None
+    return all(updates[d] == more[d] for d in window)
+
+
+def _concatenated(first: Instruction, second: Instruction) -> tuple[int, int] | None:
+    """The dimensions of indices and of updates along which two scatters can be joined."""
+    old, new = first.operands[1].shape, second.operands[1].shape
+    window = parse_ints(first.attributes.get("update_window_dims", "{}"))
     vector = _vector_of(first)
-    fixed = parse_ints(a.get("scatter_indices_batching_dims", "{}"))
+    fixed = parse_ints(first.attributes.get("scatter_indices_batching_dims", "{}"))
     batch = [d for d in range(old.rank) if d != vector]
     differ = [d for d in range(old.rank) if old.dimensions[d] != new.dimensions[d]]
     usable = [d for d in batch if d not in fixed]
     if any(d not in usable for d in differ) or len(differ) > 1 or not usable:
         return None
     along = differ[0] if differ else usable[0]
-    places = [d for d in range(updates.rank) if d not in window]
+    places = [d for d in range(first.operands[2].shape.rank) if d not in window]
     return along, places[batch.index(along)]
 
 

@@ -13,15 +13,16 @@ from hloopt.passes.rewriting.rules.pattern import op, scalar_constant
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.reductions.reducers import is_neutral, operation_of
+from hloopt.passes.simplification.algsimp.signatures import is_rank_0
 
 _SEEN_THROUGH = (Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONVERT, Opcode.SLICE, Opcode.COPY)
 _LEAST_SHARE = 10
 
 
-@rule(op("reduce-window", "x", "init"), floats="finite")
+@rule(op("reduce-window", "x", "init"), floats="finite", signature=is_rank_0)
 def window_of_scalar(m: AlgsimpMatch) -> Result:
     """A reduce-window of a rank-0 value, from a value that its reducer ignores → that."""
-    if m.x.shape.dimensions or m.root.shape.is_tuple:
+    if m.root.shape.is_tuple:
         return None
     if not is_neutral(m.root.called[0], m.init):
         return Missed("its reducer may not ignore the initial value")
@@ -166,6 +167,8 @@ def _same_value(value: Instruction, init: Instruction, *, is_converted: bool) ->
         init = init.operands[0]
         found = splat_value(init)
     own = splat_value(value)
+    if is_converted and own is not None:
+        own = converted(own, init.shape)
     return own is not None and own == found
 
 
