@@ -184,7 +184,7 @@ def seeds_option(command: Function) -> Function:
         type=click.IntRange(1),
         default=3,
         show_default=True,
-        help="on how many inputs modules are run to compare them",
+        help="the number of inputs on which modules are run and compared",
     )(command)
 
 
