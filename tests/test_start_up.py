@@ -128,3 +128,9 @@ def test_what_each_device_keeps_is_computed_without_numpy(small: str, tmp_path: 
     found = imported("opt", small, "--passes", "reduce-scatter-creator", "-o", str(out))
     assert " reduce-scatter(" in out.read_text()
     assert within(found, HEAVY) == []
+
+
+def test_a_run_imports_nothing_of_passes(small: str) -> None:
+    found = imported("run", small)
+    assert "hloopt.interpreter" in found
+    assert within(found, ("hloopt.pass_framework", "hloopt.passes")) == []
