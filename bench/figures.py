@@ -76,6 +76,15 @@ class MemoryFigures:
 
 
 @dataclass(slots=True)
+class ProcessFigures:
+    """A whole process. Median seconds."""
+
+    wall: float
+    cpu: float
+    """The processor time of all its threads: a process with jaxlib has several."""
+
+
+@dataclass(slots=True)
 class RunFigures:
     """One module of the corpus, parsed and run; XLA also compiles it. Seconds."""
 
@@ -133,8 +142,8 @@ class Figures:
     copies: list[PassFigures] = field(default_factory=list)
     scaling: list[ScaleFigures] = field(default_factory=list)
     memory: list[MemoryFigures] = field(default_factory=list)
-    startup: dict[str, float] = field(default_factory=dict)
-    """Median seconds of a whole process, by what it does."""
+    startup: dict[str, ProcessFigures] = field(default_factory=dict)
+    """Whole processes, by what they do."""
     interpreter: InterpreterFigures | None = None
     scheduling: SchedulingFigures | None = None
     pipelining: list[PassFigures] = field(default_factory=list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from figures import (
     InterpreterFigures,
     MemoryFigures,
     PassFigures,
+    ProcessFigures,
     RunFigures,
     ScaleFigures,
     SchedulingFigures,
@@ -53,6 +55,9 @@ TIMED_BY_XLA = {
 _MOST_COPIES = FACTORS[-1]
 WIDE = (12_500, 25_000, 50_000, 100_000)
 """Instructions of one computation that is scheduled."""
+
+STARTED = ("python -c pass", "hloopt --version", "hloopt opt, dce", "python, jaxlib")
+"""Whole processes that are timed; the last one parses and prints what `opt` reads."""
 
 _WORKER = Path(__file__).with_name("worker.py")
 _INTERPRETER = Path(__file__).with_name("interpreter.py")
@@ -174,26 +179,35 @@ def measure_scaling(path: Path, folder: Path) -> list[ScaleFigures]:
 # -- start-up -------------------------------------------------------------------------------
 
 
-def measure_startup(folder: Path) -> dict[str, float]:
+def measure_startup(folder: Path) -> dict[str, ProcessFigures]:
     """Whole processes in turn; what does not run (jaxlib is missing) is left out."""
     file = folder / "hundred_lines.hlo"
     file.write_text(hundred_lines(), encoding="utf-8")
     hloopt = hloopt_command()
-    commands = {
-        "python -c pass": [sys.executable, "-c", "pass"],
-        "hloopt --version": [*hloopt, "--version"],
-        "hloopt opt, dce": [*hloopt, "opt", str(file), "--passes", "dce"],
-        "python, jaxlib": [sys.executable, "-c", _XLA_PROGRAM, str(file)],
-    }
+    started = (
+        [sys.executable, "-c", "pass"],
+        [*hloopt, "--version"],
+        [*hloopt, "opt", str(file), "--passes", "dce"],
+        [sys.executable, "-c", _XLA_PROGRAM, str(file)],
+    )
+    commands = dict(zip(STARTED, started, strict=True))
     # The first run is not timed: it writes bytecode, and fills the file cache.
     commands = {name: command for name, command in commands.items() if _runs(command)}
-    times: dict[str, list[float]] = {name: [] for name in commands}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(_STARTUP_RUNS):
         for name, command in commands.items():
-            started = time.perf_counter()
+            begun, used = time.perf_counter(), _cpu_of_children()
             _runs(command)
-            times[name].append(time.perf_counter() - started)
-    return {name: median(seconds) for name, seconds in times.items()}
+            times[name].append((time.perf_counter() - begun, _cpu_of_children() - used))
+    return {
+        name: ProcessFigures(*map(median, zip(*runs, strict=True))) for name, runs in times.items()
+    }
+
+
+def _cpu_of_children() -> float:
+    """The processor time of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 # -- interpreter ----------------------------------------------------------------------------

@@ -30,8 +30,10 @@ MODELS_OF_TIME = (
 OF_OTHER_MODULES = (
     *("hloopt.text.instruction_parser", "hloopt.text.foreign", "hloopt.ir.async_sugar"),
     *("hloopt.ir.attributes.values.strings", "hloopt.verifier.option_docs"),
+    "hloopt.text.comments",
 )
-"""For texts that XLA does not print, files that are not HLO, attributes that few modules have."""
+"""For texts that XLA does not print, files that are not HLO, attributes that few modules have,
+and what a formatter keeps."""
 HEAVY = ("numpy", "ml_dtypes", "yaml", "google")
 OF_DEVICES = """HloModule of_devices, num_partitions=4
 add {
@@ -91,7 +93,7 @@ def test_a_plain_opt_imports_no_model_of_time_and_no_report(small: str) -> None:
     found = imported("opt", small, "--passes", "dce")
     assert "hloopt.passes.simplification.dce" in found
     found -= {"hloopt.reports", "hloopt.reports.outcome"}  # of a run, reported on or not
-    others = "hloopt.reports", "hloopt.memory", "hloopt.compilers", "rich"
+    others = "hloopt.reports", "hloopt.memory", "hloopt.compilers", "hashlib", "rich"
     assert within(found, (*MODELS_OF_TIME, *HEAVY, *others)) == []
 
 
@@ -126,3 +128,9 @@ def test_what_each_device_keeps_is_computed_without_numpy(small: str, tmp_path: 
     found = imported("opt", small, "--passes", "reduce-scatter-creator", "-o", str(out))
     assert " reduce-scatter(" in out.read_text()
     assert within(found, HEAVY) == []
+
+
+def test_a_run_imports_nothing_of_passes(small: str) -> None:
+    found = imported("run", small)
+    assert "hloopt.interpreter" in found
+    assert within(found, ("hloopt.pass_framework", "hloopt.passes")) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from hashlib import sha256
 
 
 class ReadLog:
@@ -24,6 +23,8 @@ class ReadLog:
     def note(self, path: str, data: bytes) -> None:
         """Note that a file was read. O(bytes) where the log is open."""
         if self.is_open:
+            from hashlib import sha256  # loads OpenSSL, which nearly no run needs
+
             digest = sha256(data).hexdigest()
             if self.digests.setdefault(path, digest) != digest:
                 self.is_steady = False

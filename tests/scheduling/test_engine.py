@@ -158,6 +158,25 @@ def order_of(body: str, **options: Any) -> list[str]:
     return [i.name for i in scheduling.scheduler.order(scheduling.module.entry)]
 
 
+@pytest.mark.parametrize("is_start_in_it", [False, True])
+def test_top_down_a_start_stands_in_a_group_for_its_done(is_start_in_it: bool) -> None:
+    note = ', frontend_attributes={_scheduling_group_id="1"}'
+    callee = """inner {
+  q = f32[8] parameter(0)
+  ROOT n = f32[8] custom-call(q), custom_call_target="f"
+}"""
+    body = f"""p = f32[8] parameter(0)
+  s = ((f32[8]), f32[8], u32[]) async-start(p), calls=inner{note if is_start_in_it else ""}
+  x = f32[8] negate(p)
+  y = f32[8] exponential(x){note}
+  d = f32[8] async-done(s){note}
+  z = f32[8] sine(x)
+  ROOT r = (f32[8], f32[8], f32[8]) tuple(d, y, z)"""
+    scheduling = scheduling_of(scheduled(body, callee), top_down_scheduling=True)
+    order = [i.name for i in scheduling.scheduler.order(scheduling.module.entry)]
+    assert order == ["p", "x", "y", "s", *(("d", "z") if is_start_in_it else ("z", "d")), "r"]
+
+
 def test_a_group_is_refused_with_all_that_it_lacks() -> None:
     note = 'frontend_attributes={_scheduling_group_id="7"}'
     body = f"""p = f32[8] parameter(0)

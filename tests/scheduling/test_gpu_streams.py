@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.scheduling.programs import names, scheduled
 
+from hloopt.ir import Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.scheduling.resources.gpu_streams import DeviceGroups, groups_of_start, share_two
@@ -42,6 +43,38 @@ ENTRY e {
     named = {i.name: i for i in module.entry.instructions}
     assert groups_of_start(named["w.s"]) == ((0, 2), (1, 3))
     assert groups_of_start(named["g.s"]) == ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [("replica_groups={{0,1},{2,3}}", ((0, 2), (1, 3), (0, 1), (2, 3))), ("replica_groups={}", ())],
+)
+def test_a_group_of_collectives_meets_where_any_of_them_does(
+    second: str, expected: DeviceGroups
+) -> None:
+    module = parse_module(f"""
+HloModule m, is_scheduled=true, replica_count=4
+sum {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+both {{
+  p = f32[8] parameter(0)
+  ar = f32[8] all-reduce(p), replica_groups={{{{0,2}},{{1,3}}}}, to_apply=sum
+  n = f32[8] negate(p)
+  br = f32[8] all-reduce(n), {second}, to_apply=sum
+  ROOT t = (f32[8], f32[8]) tuple(ar, br)
+}}
+ENTRY e {{
+  p = f32[8] parameter(0)
+  s = ((f32[8]), (f32[8], f32[8]), u32[]) async-start(p), calls=both,
+    frontend_attributes={{_collectives_group=""}}
+  ROOT d = (f32[8], f32[8]) async-done(s)
+}}
+""")
+    (start,) = module.instructions(Opcode.ASYNC_START)
+    assert groups_of_start(start) == expected
 
 
 def test_groups_may_be_large() -> None:

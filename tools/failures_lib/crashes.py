@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from failures_lib.case import Culprit, PlantedFailure
-from failures_lib.editing import Editing, OrdersOperands
+from failures_lib.editing import OrdersOperands, RemovesTurns
 from failures_lib.inputs import benchmark, ours
 from failures_lib.layers import layers
 from failures_lib.looking import above, below, first, loops, source
@@ -11,7 +11,6 @@ from hloopt import register_pass
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attributes.values import parse_aliasing
 from hloopt.pass_framework.base import PassContext
-from hloopt.passes.rewriting.replace import replace_instruction
 
 
 @register_pass("planted-crash-sum", preserves="bits")
@@ -195,23 +194,15 @@ ENTRY e {
 
 
 @register_pass("planted-crash-turn", preserves="bits")
-class CrashAtATurn(Editing):
+class CrashAtATurn(RemovesTurns):
     """Removes one pair of transposes in each run, and fails at one of a product that is reversed
     afterwards."""
-
-    def places(self, module: Module) -> list[Instruction]:
-        found = []
-        for turn in module.instructions(Opcode.TRANSPOSE):
-            source = turn.operands[0]
-            if source.opcode is Opcode.TRANSPOSE and turn.shape is source.operands[0].shape:
-                found.append(turn)
-        return found[:1]
 
     def edit(self, place: Instruction) -> None:
         source = above(place, Opcode.TRANSPOSE, Opcode.MULTIPLY)
         if source and below(place, Opcode.REVERSE):
             raise ValueError(f"dimension {len(source.users)} of %{source.name} is taken")
-        replace_instruction(place, place.operands[0].operands[0])
+        super().edit(place)
 
 
 _TURN = PlantedFailure(

@@ -55,6 +55,20 @@ class ForwardsCopies(Editing):
         replace_instruction(place, place.operands[0])
 
 
+class RemovesTurns(Editing):
+    """Removes one pair of transposes that undo each other in each run."""
+
+    def places(self, module: Module) -> Iterable[Instruction]:
+        for turn in module.instructions(Opcode.TRANSPOSE):
+            source = turn.operands[0]
+            if source.opcode is Opcode.TRANSPOSE and turn.shape is source.operands[0].shape:
+                yield turn
+                return
+
+    def edit(self, place: Instruction) -> None:
+        replace_instruction(place, place.operands[0].operands[0])
+
+
 def is_out_of_order(instruction: Instruction) -> bool:
     """Whether the operands of a sum or product are to be exchanged."""
     if instruction.opcode not in _COMMUTATIVE:

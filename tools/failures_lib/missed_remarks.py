@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from failures_lib.case import Culprit, PlantedFailure
-from failures_lib.editing import Editing, OrdersOperands
+from failures_lib.editing import Editing, OrdersOperands, RemovesTurns
 from failures_lib.inputs import benchmark, ours, random_program
 from failures_lib.layers import layers
 from failures_lib.looking import above, below, first, loops
@@ -199,17 +199,9 @@ ENTRY e {
 
 
 @register_pass("planted-missed-turn", preserves="bits")
-class MissedTurn(Editing):
+class MissedTurn(RemovesTurns):
     """Removes one pair of transposes in each run, and says what it is left with before a
     cosine."""
-
-    def places(self, module: Module) -> Iterable[Instruction]:
-        found = []
-        for turn in module.instructions(Opcode.TRANSPOSE):
-            source = turn.operands[0]
-            if source.opcode is Opcode.TRANSPOSE and turn.shape is source.operands[0].shape:
-                found.append(turn)
-        return found[:1]
 
     def run(self, module: Module, context: PassContext) -> bool:
         for place in self.places(module):
@@ -217,7 +209,7 @@ class MissedTurn(Editing):
                 return False
             left = place.operands[0].operands[0]
             is_seen = bool(below(place, Opcode.COSINE))
-            replace_instruction(place, left)
+            self.edit(place)
             if is_seen and left.opcode is Opcode.MULTIPLY:
                 context.missed(left, f"%{left.name} is turned {len(left.users)} times in the end")
             return True

@@ -66,6 +66,14 @@ class Reachability:
         block, bit = divmod(one, _BLOCK)
         return bool(self._sets_of(block)[other] >> bit & 1)
 
+    def place(self, instruction: Instruction) -> tuple[int, int]:
+        """The block of an instruction, and its bit in the sets of that block."""
+        return divmod(self._numbers[instruction], _BLOCK)
+
+    def before(self, instruction: Instruction, block: int) -> int:
+        """The set of a block's instructions that reach an instruction."""
+        return self._sets_of(block)[self._numbers[instruction]]
+
     def connected(self, a: Instruction, b: Instruction) -> bool:
         """Whether one of the two is reachable from the other: their order is fixed."""
         return self.reachable(a, b) or self.reachable(b, a)
@@ -174,25 +182,24 @@ class Antichain:
 
     def is_connected_with(self, instruction: Instruction) -> bool:
         """Whether an instruction must run before or after a member, or is one."""
-        number, sets = self._paths._numbers[instruction], self._paths._sets_of
-        if any(sets(block)[number] & members for block, members in self._in_block.items()):
+        paths = self._paths
+        if any(paths.before(instruction, b) & members for b, members in self._in_block.items()):
             return True
-        block, bit = divmod(number, _BLOCK)
+        block, bit = paths.place(instruction)
         before = self._before.get(block)
         if before is None:
             before = 0
             for member in self.members:
-                before |= sets(block)[self._paths._numbers[member]]
+                before |= paths.before(member, block)
             self._before[block] = before
         return bool(before >> bit & 1)
 
     def add(self, instruction: Instruction) -> None:
         """Take in an instruction that is not connected with any member."""
-        number = self._paths._numbers[instruction]
-        block, bit = divmod(number, _BLOCK)
+        block, bit = self._paths.place(instruction)
         self._in_block[block] = self._in_block.get(block, 0) | 1 << bit
         for known in self._before:
-            self._before[known] |= self._paths._sets_of(known)[number]
+            self._before[known] |= self._paths.before(instruction, known)
         self.members.append(instruction)
 
 

@@ -32,13 +32,13 @@ TRIPS = (
 
 
 def not_partitioned(view: View) -> Doubt | None:
-    """Figures are of the whole program, or may be, and collectives are yet to be inserted."""
+    """The doubt that figures are of the whole program: collectives are yet to be inserted."""
     reason = partition_doubt(view.subject.stage)
     return Doubt(reason, PARTITIONED) if reason else None
 
 
 def not_fused(view: View) -> Doubt | None:
-    """Figures are not those of one device, or of kernels that a compiler would fuse."""
+    """The doubt that figures are not those of one device, or of kernels that are not fused yet."""
     fused = view.subject.stage.fused
     if fused.holds is False:
         return not_partitioned(view) or Doubt(
@@ -48,7 +48,7 @@ def not_fused(view: View) -> Doubt | None:
 
 
 def memory_doubt(view: View) -> Doubt | None:
-    """The limits of figures of memory."""
+    """The doubt about figures of memory."""
     doubts = view.subject.memory.report.doubts
     if not doubts:
         return None
@@ -60,7 +60,7 @@ def memory_doubt(view: View) -> Doubt | None:
 
 
 def schedule_doubt(view: View) -> Doubt | None:
-    """The limits of times of a run of the schedule."""
+    """The doubt about times of a run of the schedule."""
     findings = view.schedule
     simulation = findings.simulation
     if simulation.model.is_abstract:
@@ -83,7 +83,7 @@ def schedule_doubt(view: View) -> Doubt | None:
 
 
 def flops_doubt(view: View) -> Doubt | None:
-    """The limits of flops and transcendentals of a run."""
+    """The doubt about flops and transcendentals of a run."""
     costs = view.subject.costs
     costs.module()
     if calls := costs.unknown_calls:
@@ -95,14 +95,14 @@ def flops_doubt(view: View) -> Doubt | None:
 
 
 def bytes_doubt(view: View) -> Doubt | None:
-    """The limits of bytes that move in a run."""
+    """The doubt about bytes that move in a run."""
     costs = view.subject.costs
     costs.module()
     return not_fused(view) or unknown_trips(costs.unknown_loops)
 
 
 def unknown_trips(loops: Sequence[Instruction] | dict[Instruction, None]) -> Doubt | None:
-    """The trips of loops that run are not known."""
+    """The doubt about loops that run an unknown number of trips."""
     if not loops:
         return None
     return Doubt(f"the number of trips is not known of {names_of(loops)}", TRIPS)

@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     "program",
 )
 @click.option(
-    "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
+    "--depth",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="parts of op_name in a scope",
 )
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")

@@ -78,7 +78,7 @@ def _selection(name: str, help: str) -> Callable[[Function], Function]:
 @click.option(
     "--baseline",
     metavar="FILE.json",
-    help="findings of before are passed; its figures are the limits of HLL6 that are not set",
+    help="findings that are in it pass; its figures are limits of rules HLL6 that have none set",
     shell_complete=completion.files,
 )
 @click.option("--update-baseline", is_flag=True, help="write what is found now to --baseline")

@@ -51,7 +51,11 @@ def _parse_limits(
     help="what a row of live buffers is: alike buffers, the first parts of op_name, a source line",
 )
 @click.option(
-    "--depth", type=click.IntRange(1), default=3, show_default=True, help="parts of a scope"
+    "--depth",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="parts of op_name in a scope",
 )
 @top_option("rows of each table", 10, least=0)
 @click.option(

@@ -45,7 +45,11 @@ if TYPE_CHECKING:
     help="what a row of the table is; scope: op_name without its last part",
 )
 @click.option(
-    "--depth", type=click.IntRange(1), default=6, show_default=True, help="parts of a scope"
+    "--depth",
+    type=click.IntRange(1),
+    default=6,
+    show_default=True,
+    help="parts of op_name in a scope",
 )
 @seeds_option
 @tolerance_options

@@ -81,7 +81,9 @@ def _every(name: str, help: str) -> Callable[[F], F]:
 @print_style_option
 @click.option("--check", is_flag=True, help="write nothing; exit 1 if anything would change")
 @click.option("--diff", "show_diff", is_flag=True, help="as --check, and show what would change")
-@click.option("--report/--no-report", default=None, help="on stderr; default: with -o")
+@click.option(
+    "--report/--no-report", default=None, help="what passes did, on stderr; default: with -o"
+)
 @memory_option
 @click.option("--side-by-side", is_flag=True, help="report changed instructions with their texts")
 @click.option("--verify/--no-verify", default=True, help="verify input and results of passes")

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=HloCommand)
 @click.argument("file", metavar="FILE", shell_complete=completion.files)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="of the inputs")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of the inputs"
+)
 @run_options
 @click.option(
     "--stand-ins", is_flag=True, help="make up unknown custom calls, and constants printed as {...}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "--limit",
     callback=parse_size,
     metavar="80GiB",
-    help="the memory there is: more in flight may not fit; default: that of --target",
+    help="the memory that what is in flight has to fit into; default: that of --target",
 )
 @click.option(
     "--explain",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     help="instead say why latency-hiding-scheduler puts an instruction where it does",
 )
 @before_option
-@top_option("operations; with --explain what was ready", 10, least=0)
+@top_option("operations shown; with --explain: nodes that were ready", 10, least=0)
 @click.option(
     "--html",
     metavar="FILE",
@@ -69,9 +69,10 @@ if TYPE_CHECKING:
 def command(schedule: ScheduleOptions, **options: Any) -> int:
     """A run of a module by its schedule: what is in flight when, what hides it, and what waits.
 
-    Of every asynchronous operation its time, how much of it other work hides, what that is, and
-    why it is not more. A module that is not scheduled is put in the order of XLA's default memory
-    scheduler. What the figures rest on is printed below them; docs/schedule.md explains them.
+    Each asynchronous operation is shown with its time, how much of it is hidden by which other
+    work, and why not more is. A module that is not scheduled is put in the order of XLA's default
+    memory scheduler. What the figures rest on is printed below them; docs/schedule.md explains
+    them.
 
     With --before the instruction that made each collective is named, and the reason.
 

@@ -142,7 +142,10 @@ class _Search:
         return found
 
     def _halve(self, high: int) -> tuple[int, int]:
-        """Neighbours among the stages that can be judged, equal and different; -1 is the first."""
+        """The last equal stage and the next one, which differs, of those that can be judged.
+
+        The first is -1 where none is equal. O(log stages) of them are judged.
+        """
         low = -1
         while True:
             middle = (low + high) // 2

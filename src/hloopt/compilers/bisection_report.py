@@ -11,7 +11,7 @@ from hloopt.dumps.chain import Step
 
 
 def lines_of(bisected: Bisected) -> Iterator[str]:
-    """For people."""
+    """The lines of a bisection as text."""
     found = bisected.found
     judged = len(found.judged) - len(found.skipped)
     programs = counted(found.programs, "stage")

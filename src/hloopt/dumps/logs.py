@@ -41,7 +41,7 @@ class _Thread:
     """Pipelines that run, and within each the pass that does. The end of the first is not told."""
 
     def enter(self, module: str, pipeline: str) -> None:
-        """A pipeline begins: behind another, once more, or as the pass that runs, or within it."""
+        """Begin a pipeline: the next of the module, or one that a pass of another one runs."""
         if len(self.stack) < 2:
             self.module, self.stack[:] = module, [pipeline]
         elif self.stack[-1] != pipeline:

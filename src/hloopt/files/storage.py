@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from typing import IO, Any
 
 from hloopt.diagnostics import HloError
@@ -62,6 +61,8 @@ def open_binary(path: str) -> Iterator[IO[bytes]]:
 
 def digest_of(path: str) -> tuple[str, int]:
     """A digest of a file's bytes, and their number, read in pieces. Raises as `open_binary`."""
+    from hashlib import sha256  # loads OpenSSL
+
     digest = sha256()
     size = 0
     with open_binary(path) as file:

@@ -181,7 +181,7 @@ _SOLVERS = frozenset(
 
 
 def terms_of(instruction: Instruction) -> int:
-    """The number of terms an element of the result is summed up of, at the most."""
+    """The most terms that an element of the result is a sum of."""
     opcode, attributes = instruction.opcode, instruction.attributes
     dimensions = [o.shape.dimensions for o in instruction.operands if o.shape.is_array]
     if opcode in (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.SCALED_DOT):

@@ -88,8 +88,8 @@ BACKENDS = {backend.name: backend for backend in (CPU, GPU, TPU)}
 
 
 def common_backend(modules: Iterable[Module]) -> Backend:
-    """The backend of versions of one module: that which any of them tells. Passes add what
-    tells."""
+    """The backend of several versions of one module: GPU or TPU if one of them shows it, which only
+    a pass may have brought in."""
     found = [backend_of(module) for module in modules]
     return next((backend for backend in (GPU, TPU) if backend in found), CPU)
 

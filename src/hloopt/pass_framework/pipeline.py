@@ -73,7 +73,7 @@ class Pipeline(NamedTuple):
 
 
 def starts_processes(pipeline: Pipeline) -> bool:
-    """Whether a pass of it starts processes, which have to end with the one that it runs in."""
+    """Whether a pass of it starts processes: these have to end when its own process does."""
     return any(step.made.starts_processes for step in pipeline.passes())
 
 

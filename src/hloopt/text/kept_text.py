@@ -7,7 +7,6 @@ from operator import itemgetter
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.ordering import stable_order
-from hloopt.text.comments import SOURCE_COMMENT
 from hloopt.text.instruction_printer import InstructionPrinter
 
 
@@ -21,6 +20,8 @@ def with_source_comments(
 
     `computations` stand in the span as they were read. O(length of the span).
     """
+    from hloopt.text.comments import SOURCE_COMMENT
+
     parts: list[str] = []
     done, last = span
     for end, comment in sorted(_comments(text, computations, printer), key=itemgetter(0)):

@@ -19,7 +19,7 @@ def parameter_leaves(module: Module) -> list[Shape]:
 
 
 def result_leaves(module: Module) -> list[Shape]:
-    """The arrays that the entry gives, in order; tokens are none."""
+    """The arrays that the entry gives, in order, without tokens."""
     return [leaf for leaf in module.entry.root.shape.leaves() if not leaf.is_token]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.memory.modules import module_text
@@ -143,3 +144,30 @@ def found_in(text: str) -> list[str]:
 @given(graphs())
 def test_the_order_is_that_of_the_slow_scheduler(text: str) -> None:
     assert found_in(text) == SlowListScheduler(parse_module(text)).order
+
+
+@pytest.mark.parametrize(
+    ("infeed", "outfeed", "expected"),
+    [
+        ("", "", "tk a in v b k s c out r"),
+        (', infeed_config="x"', "", "tk a b k s c out in v r"),
+        ("", ', outfeed_config="y"', "tk a in v b k out s c r"),
+    ],
+)
+def test_outfeeds_with_a_config_come_first_and_such_infeeds_last(
+    infeed: str, outfeed: str, expected: str
+) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  a = s8[100] parameter(0)
+  tk = token[] after-all()
+  in = (s8[2], token[]) infeed(tk){infeed}
+  b = s8[200] concatenate(a, a), dimensions={{0}}
+  s = s8[50] slice(b), slice={{[0:50]}}
+  c = s8[2] slice(s), slice={{[0:2]}}
+  k = s8[9] slice(b), slice={{[0:9]}}
+  out = token[] outfeed(k, tk){outfeed}, outfeed_shape=s8[9]
+  v = s8[2] get-tuple-element(in), index=0
+  ROOT r = s8[2] add(v, c)
+}}"""
+    assert found_in(text) == expected.split()

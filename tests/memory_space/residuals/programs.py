@@ -4,52 +4,59 @@ from __future__ import annotations
 
 PASS = "while-loop-residual-offloader"
 
-UNFUSED = """HloModule m
+_ONE = "(s32[], f32[8]{0}, f32[4,8]{1,0})"
+_TWO = "(s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0})"
+"""The states of loops: a counter, a row, and one stack or two."""
 
-forward {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
+
+def _loop(name: str, state: str, steps: str, results: str) -> str:
+    """The body of a loop of four trips, whose counter is `i`, and its condition."""
+    return f"""
+{name} {{
+  s = {state} parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  x = f32[8]{0} get-tuple-element(s), index=1
+{steps}
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT t = {state} tuple(next, {results})
+}}
+
+{name}_condition {{
+  s = {state} parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  trips = s32[] constant(4)
+  ROOT go = pred[] compare(i, trips), direction=LT
+}}
+"""
+
+
+UNFUSED = (
+    "HloModule m\n"
+    + _loop(
+        "forward",
+        _ONE,
+        """  x = f32[8]{0} get-tuple-element(s), index=1
   stack = f32[4,8]{1,0} get-tuple-element(s), index=2
   row = f32[1,8]{1,0} reshape(x)
   zero = s32[] constant(0)
   written = f32[4,8]{1,0} dynamic-update-slice(stack, row, i, zero)
-  sine = f32[8]{0} sine(x)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  ROOT t = (s32[], f32[8]{0}, f32[4,8]{1,0}) tuple(next, sine, written)
-}
-
-forward_condition {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  trips = s32[] constant(4)
-  ROOT go = pred[] compare(i, trips), direction=LT
-}
-
-backward {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  g = f32[8]{0} get-tuple-element(s), index=1
+  sine = f32[8]{0} sine(x)""",
+        "sine, written",
+    )
+    + _loop(
+        "backward",
+        _ONE,
+        """  g = f32[8]{0} get-tuple-element(s), index=1
   stack = f32[4,8]{1,0} get-tuple-element(s), index=2
   last = s32[] constant(3)
   place = s32[] subtract(last, i)
   zero = s32[] constant(0)
   row = f32[1,8]{1,0} dynamic-slice(stack, place, zero), dynamic_slice_sizes={1,8}
   residual = f32[8]{0} reshape(row)
-  product = f32[8]{0} multiply(g, residual)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  ROOT t = (s32[], f32[8]{0}, f32[4,8]{1,0}) tuple(next, product, stack)
-}
-
-backward_condition {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  trips = s32[] constant(4)
-  ROOT go = pred[] compare(i, trips), direction=LT
-}
-
+  product = f32[8]{0} multiply(g, residual)""",
+        "product, stack",
+    )
+    + """
 ENTRY main {
   x = f32[8]{0} parameter(0)
   first = s32[] constant(0)
@@ -66,9 +73,11 @@ ENTRY main {
   ROOT r = f32[8]{0} get-tuple-element(gradients), index=1
 }
 """
+)
 """A loop writes a row in each trip, unfused; another one reads the rows again, last one first."""
 
-FUSED = """HloModule m
+FUSED = (
+    """HloModule m
 
 fused_broadcast {
   seven = f32[] constant(7)
@@ -124,49 +133,30 @@ fused_slice {
   row = f32[1,8]{1,0} dynamic-slice(a, place, zero), dynamic_slice_sizes={1,8}
   ROOT flat = f32[8]{0} bitcast(row)
 }
-
-forward {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  x = f32[8]{0} get-tuple-element(s), index=1
+"""
+    + _loop(
+        "forward",
+        _TWO,
+        """  x = f32[8]{0} get-tuple-element(s), index=1
   a = f32[4,8]{1,0} get-tuple-element(s), index=2
   b = f32[4,8]{1,0} get-tuple-element(s), index=3
   updated = f32[4,8]{1,0} fusion(a, x, i), kind=kLoop, calls=fused_update
   stored = f32[4,8]{1,0} fusion(b, x, i), kind=kLoop, calls=fused_store
-  cosine = f32[8]{0} cosine(x), control-predecessors={stored}
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  ROOT t = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) tuple(next, cosine, updated, stored)
-}
-
-forward_condition {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  trips = s32[] constant(4)
-  ROOT go = pred[] compare(i, trips), direction=LT
-}
-
-backward {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  g = f32[8]{0} get-tuple-element(s), index=1
+  cosine = f32[8]{0} cosine(x), control-predecessors={stored}""",
+        "cosine, updated, stored",
+    )
+    + _loop(
+        "backward",
+        _TWO,
+        """  g = f32[8]{0} get-tuple-element(s), index=1
   a = f32[4,8]{1,0} get-tuple-element(s), index=2
   b = f32[4,8]{1,0} get-tuple-element(s), index=3
   product = f32[8]{0} fusion(g, a, b, i), kind=kLoop, calls=fused_multiply
   again = f32[8]{0} fusion(a, i), kind=kLoop, calls=fused_slice, control-predecessors={product}
-  sum = f32[8]{0} add(product, again)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  ROOT t = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) tuple(next, sum, a, b)
-}
-
-backward_condition {
-  s = (s32[], f32[8]{0}, f32[4,8]{1,0}, f32[4,8]{1,0}) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  trips = s32[] constant(4)
-  ROOT go = pred[] compare(i, trips), direction=LT
-}
-
+  sum = f32[8]{0} add(product, again)""",
+        "sum, a, b",
+    )
+    + """
 ENTRY main {
   x = f32[8]{0} parameter(0)
   first = s32[] constant(0)
@@ -185,6 +175,7 @@ ENTRY main {
   ROOT r = f32[8]{0} get-tuple-element(gradients), index=1
 }
 """
+)
 """Two stacks; fusions write and read their rows, two of them the same row."""
 
 

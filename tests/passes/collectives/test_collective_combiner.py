@@ -161,6 +161,18 @@ def test_the_threshold_is_inclusive() -> None:
     assert sizes(gathers("", "", ""), combine_threshold_count=2) == [1, 2]
 
 
+@pytest.mark.parametrize(("last", "left"), [(15 * 2**20 + 6, [2]), (15 * 2**20 + 8, [1, 1])])
+def test_by_default_results_of_30_mib_and_7_bytes_are_combined(last: int, left: list[int]) -> None:
+    text = gathers("", "").replace("f32[8]", f"s8[{15 * 2**20}]").replace(
+        "f32[4]", f"s8[{15 * 2**19}]"
+    )  # fmt: skip
+    second, half = text.replace(f"g1 = s8[{15 * 2**20}]", f"g1 = s8[{last}]"), last // 2
+    second = second.replace(f"p1 = s8[{15 * 2**19}]", f"p1 = s8[{half}]")
+    whole = f"s8[{15 * 2**20}]"
+    second = second.replace(f"({whole}, {whole})", f"({whole}, s8[{last}])")
+    assert sizes(second) == left
+
+
 def test_loops_can_be_left_alone() -> None:
     text = f"""HloModule m, num_partitions=2
 

@@ -276,6 +276,12 @@ def test_an_all_reduce_stays(shape: str, rest: str, reason: str) -> None:
     assert reasons_to_stay("all-reduce-to-reduce-scatter", text) == [reason]
 
 
+def test_an_all_reduce_in_a_fusion_stays() -> None:
+    body = "ROOT f = f32[8]{0} fusion(x), kind=kLoop, calls=inner"
+    text = text_of(body, more=INNER)
+    assert reasons_to_stay("all-reduce-to-reduce-scatter", text) == []
+
+
 def test_a_wrapped_all_reduce_stays() -> None:
     body = """s = ((f32[8]{0}), f32[8]{0}, u32[]) async-start(x), calls=inner
   ROOT d = f32[8]{0} async-done(s)"""

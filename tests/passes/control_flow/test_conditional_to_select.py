@@ -165,6 +165,14 @@ def test_a_schedule_stays_valid() -> None:
     ]
 
 
+def test_what_reads_a_conditional_comes_after_its_selects_in_the_schedule() -> None:
+    first = f"n = f32[] cosine(a) d = f32[] {CHOICE}"
+    text = applied("negate(d)").replace("n = f32[] cosine(a)", first)
+    module = run_checked(PASS, text.replace("HloModule m", "HloModule m, is_scheduled=true"))
+    opcodes = [i.opcode.value for i in module.computations["applied"].instructions]
+    assert opcodes[-2:] == ["select", "negate"]
+
+
 def test_computations_without_conditionals_keep_the_schedule_they_have() -> None:
     text = applied().replace("HloModule m", "HloModule m, is_scheduled=true")
     module = parse_module(text)

@@ -68,6 +68,20 @@ def test_what_is_hoisted(body: str, result: str, opcodes: list[str]) -> None:
     assert sorted(hoisted(run_equal(MOTION, program(body, result=result)))) == opcodes
 
 
+def test_original_values_of_what_is_hoisted_say_in_which_loop_it_was() -> None:
+    calls = "condition=condition, body=body"
+    text = program('y = f32[4] negate(x), origin={{"y"}}', result="y").replace(
+        calls, calls + ', origin={({"loop" {0}}, {"loop" {1}}, {"loop" {2}})}'
+    )
+    entry = run_equal(MOTION, text).entry
+    (copy,) = [i for i in entry.instructions if i.opcode is Opcode.NEGATE]
+    (loop,) = [i for i in entry.instructions if i.opcode is Opcode.WHILE]
+    assert copy.attributes["origin"] == '{{"loop#*/y"}}'
+    assert loop.attributes["origin"] == (
+        '{({"loop" {0}}, {"loop" {1}}, {"loop" {2}}, {"loop#*/y"})}'
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -1,4 +1,4 @@
-"""The parts of a result that are no new values: they come from operands or called computations."""
+"""The parts of a result that are not new values: they come from operands or called computations."""
 
 from __future__ import annotations
 

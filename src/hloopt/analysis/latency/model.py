@@ -141,6 +141,36 @@ class LatencyModel(ABC):
         return self.edge_time(source, target).cycles
 
 
+class TargetModel(LatencyModel):
+    """Base of models in microseconds by the rates of a target.
+
+    Remembers the times of nodes: ask before changing the module.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._known: dict[Instruction, Time] = {}
+
+    @property
+    def cycles_per_microsecond(self) -> float:
+        return 1.0
+
+    @property
+    def target(self) -> Target:
+        return self._target
+
+    def node_time(self, instruction: Instruction) -> Time:
+        """O(1), but for the first time."""
+        time = self._known.get(instruction)
+        if time is None:
+            time = self._known[instruction] = self._node_time(instruction)
+        return time
+
+    @abstractmethod
+    def _node_time(self, instruction: Instruction) -> Time:
+        """`node_time` of an instruction that was not asked about before."""
+
+
 FREE_TIME = Time(0.0, Origin.FREE)
 ORDINARY_EDGE_TIME = Time(ORDINARY_EDGE, Origin.CONSTANT)
 

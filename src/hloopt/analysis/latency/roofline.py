@@ -8,8 +8,8 @@ from hloopt.analysis.latency.estimates import Estimates
 from hloopt.analysis.latency.model import (
     FREE_TIME,
     ORDINARY_EDGE_TIME,
-    LatencyModel,
     Origin,
+    TargetModel,
     Time,
     stated_latency,
 )
@@ -19,39 +19,22 @@ from hloopt.ir.opcode import ASYNC
 from hloopt.targets.target import Target
 
 
-class RooflineModel(LatencyModel):
+class RooflineModel(TargetModel):
     """Times of one module in microseconds, by bytes and flops over the rates of any target.
 
     Launches take no time. A loop, conditional or call takes what it runs, an instruction after the
     other. Times whose bytes and flops are not known are guesses: custom calls that nobody knows,
     sorts, transfers where the target names no link.
-
-    Remembers what it was asked: ask before changing the module.
     """
 
     def __init__(self, target: Target, module: Module, *, schedule_send_recvs: bool = True) -> None:
-        self._target = target
+        super().__init__(target)
         self._schedule_send_recvs = schedule_send_recvs
         self._estimates = Estimates(module, target)
         self._called = RunTimes(self, module)
-        self._known: dict[Instruction, Time] = {}
-
-    @property
-    def cycles_per_microsecond(self) -> float:
-        return 1.0
-
-    @property
-    def target(self) -> Target:
-        return self._target
-
-    def node_time(self, instruction: Instruction) -> Time:
-        """O(fused instructions) the first time, of control flow linear in what it calls."""
-        time = self._known.get(instruction)
-        if time is None:
-            time = self._known[instruction] = self._node_time(instruction)
-        return time
 
     def _node_time(self, instruction: Instruction) -> Time:
+        """O(fused instructions), of control flow linear in what it calls."""
         opcode = instruction.opcode
         if is_gpu_begin(instruction) or is_gpu_end(instruction) or opcode in ASYNC:
             return FREE_TIME

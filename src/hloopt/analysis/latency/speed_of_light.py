@@ -25,6 +25,7 @@ from hloopt.analysis.latency.model import (
     LatencyModel,
     Origin,
     TableTime,
+    TargetModel,
     Time,
     as_guess,
     stated_latency,
@@ -66,7 +67,7 @@ class Measurements:
     """Whether times from tables are made monotone in size, which XLA's are not."""
 
 
-class SpeedOfLightModel(LatencyModel):
+class SpeedOfLightModel(TargetModel):
     """Times in microseconds.
 
     Matrix products and collectives within a node take what was measured, collectives between
@@ -93,7 +94,7 @@ class SpeedOfLightModel(LatencyModel):
                 "docs/cost_models.md",
             )
         self._base = GpuFixedModel() if base is None else base
-        self._target = target
+        super().__init__(target)
         self._schedule_send_recvs = schedule_send_recvs
         self._kernels = KernelTimes(gpu, target)
         tables = Measurements() if measurements is None else measurements
@@ -102,24 +103,9 @@ class SpeedOfLightModel(LatencyModel):
             *(gpu, target.memory_bandwidth, self._kernels.arithmetic, tables.collectives),
             smooth=tables.smooth,
         )
-        self._known: dict[Instruction, Time] = {}
-
-    @property
-    def cycles_per_microsecond(self) -> float:
-        return 1.0
-
-    @property
-    def target(self) -> Target:
-        return self._target
-
-    def node_time(self, instruction: Instruction) -> Time:
-        """O(fused instructions) the first time, then O(1): ask before changing the module."""
-        time = self._known.get(instruction)
-        if time is None:
-            time = self._known[instruction] = self._node_time(instruction)
-        return time
 
     def _node_time(self, instruction: Instruction) -> Time:
+        """O(fused instructions)."""
         stated = stated_latency(instruction, self.cycles_per_microsecond)
         if stated is not None:
             return Time(stated, Origin.STATED)

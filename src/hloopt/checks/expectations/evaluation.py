@@ -143,7 +143,7 @@ def _check_texts(
 
 
 def _of_nothing(expectation: Expectation, view: View) -> Check:
-    """No row is selected: an upper limit holds, anything else is about nothing."""
+    """The check where no row is selected: upper limits hold, all else fails as vacuous."""
     _, many = _nouns(expectation)
     note = f"no {many} match" if expectation.figure.term is not None else f"there are no {many}"
     if expectation.wanted.holds_for_nothing:

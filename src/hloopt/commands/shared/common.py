@@ -184,7 +184,7 @@ def seeds_option(command: Function) -> Function:
         type=click.IntRange(1),
         default=3,
         show_default=True,
-        help="on how many inputs modules are run to compare them",
+        help="the number of inputs on which modules are run and compared",
     )(command)
 
 
@@ -349,10 +349,10 @@ _UNITS = "B, KiB, MiB, GiB and TiB (powers of 1024), KB, MB, GB and TB (of 1000)
 
 def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """The callback of an option that takes an amount: `1500`, `100M`."""
-    from hloopt.amounts import parse_size
-
     if value is None:
         return None
+    from hloopt.amounts import parse_size
+
     amount = parse_size(value)
     if amount is None or amount <= 0:
         example = option.default if isinstance(option.default, str) else option.metavar
@@ -362,10 +362,10 @@ def parse_count(ctx: click.Context, option: click.Parameter, value: str | None) 
 
 def parse_time(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:
     """The callback of an option that takes a time: `30s`, `2min`."""
-    from hloopt.pass_framework.options import parse_seconds
-
     if value is None:
         return None
+    from hloopt.pass_framework.options import parse_seconds
+
     seconds = parse_seconds(value)
     if not seconds:
         raise click.BadParameter(f"'{value}' is no time: for example 30s")

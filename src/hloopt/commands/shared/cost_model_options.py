@@ -41,7 +41,7 @@ def preset_option(command: Function) -> Function:
     return click.option(
         "--preset",
         type=click.Choice(["xla-gpu", "xla-generic"]),
-        help="whose streams and overlap limits; default: the module tells",
+        help="the scheduler whose streams and overlap limits hold; default: the module tells",
     )(command)
 
 
@@ -50,8 +50,8 @@ _OPTIONS = (
         "--cost-model",
         "model_name",
         type=click.Choice(COST_MODELS),
-        help="how long things take; default: what the file given is for, else where a target is "
-        "given sol, roofline where it has no figures for that, else fixed, in abstract cycles",
+        help="the model of time; default: that of the file given, else with --target sol, or "
+        "roofline where the target lacks the figures of sol, else fixed, in abstract cycles",
     ),
     click.option(
         "--target",

@@ -53,7 +53,7 @@ def fill_option(command: Function) -> Function:
         type=click.Choice(["random", "iota", "zeros", "nan-trap"]),
         default="random",
         show_default=True,
-        help="what to make inputs of; nan-trap: random, and NaN here and there",
+        help="the values of inputs; nan-trap: random ones, a few of them NaN",
     )(command)
 
 
@@ -67,7 +67,7 @@ def limit_options(command: Function) -> Function:
                 metavar="AMOUNT",
                 default="100M",
                 show_default=True,
-                help="stop a run after as many instructions, or as much work, over all devices",
+                help="stop a run after so many instructions, or as much work, over all devices",
             ),
             click.option(
                 "--max-memory",

@@ -56,9 +56,9 @@ def command(file: str, **options: Any) -> int:
     """Compile under many combinations of XLA's flags, and find the shortest step.
 
     Each compile, without a device, is judged by the time of a step, as `hloopt schedule` has it,
-    and by its peak memory. Flags interact: the search begins with none and with all, and goes on in
-    rounds of single changes of the best, those that help together, too. Printed is what nothing
-    beats in both time and memory, with the flags.
+    and by its peak memory. Flags interact, so the search begins with none of them and with
+    all, and goes on in rounds: single changes of the best combination, then those that helped,
+    together. Printed are the combinations that none beats in both time and memory.
 
     \b
     hloopt tune step.hlo --target h100_sxm -j 4

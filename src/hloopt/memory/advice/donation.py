@@ -99,7 +99,7 @@ class _Trials:
 
 
 def _matches(analysis: MemoryAnalysis, places: Places, trials: _Trials) -> Iterator[Donation]:
-    """Pairs, each argument and each output in one at most: outputs in the order of their times."""
+    """Pairs of argument and output, each in one pair at most; earlier outputs choose first."""
     flow = analysis.flow
     overwriting = Overwriting(
         flow, analysis.assignment.buffers.in_place, analysis.assignment.backend.may_overwrite

@@ -103,7 +103,7 @@ def _suited(
     offsets: dict[int, int],
     alignment: int,
 ) -> _Space:
-    """The same space, as a table if the last questions had to look at very many ranges."""
+    """The space, turned into a table where the last questions had to look at very many ranges."""
     seen, space.ranges_seen = space.ranges_seen, 0
     if seen <= _WINDOW * (_RANGES + len(groups) // _GROUPS_PER_RANGE):
         return space

@@ -64,7 +64,7 @@ def _dropped(gather: Instruction) -> set[int]:
 
 
 def _broadcast(build: Builder, gather: Instruction) -> Instruction:
-    """The one window there is, at every index."""
+    """Broadcast the only window there is to every index."""
     x, dropped = gather.operands[0], _dropped(gather)
     kept = [size for d, size in enumerate(x.shape.dimensions) if d not in dropped]
     if 0 in x.shape.dimensions:

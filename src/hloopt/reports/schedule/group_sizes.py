@@ -11,8 +11,8 @@ from hloopt.simulation import Operation
 
 
 def group_size(operation: Operation, grid: Grid) -> int | None:
-    """The number of devices of a program that meet in a collective, where most do; None for what
-    is none. O(groups that are listed, or pairs)."""
+    """The number of devices of a program that meet in a collective, where most do; None for
+    other operations. O(groups that are listed, or pairs)."""
     start = operation.start
     collective = wrapped(start) if start.opcode is Opcode.ASYNC_START else start
     if collective.opcode not in COLLECTIVES:

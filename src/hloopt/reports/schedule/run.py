@@ -61,8 +61,7 @@ def preset_of(module: Module) -> Preset:
 
 
 def common_preset(modules: Iterable[Module]) -> Preset:
-    """The preset whose scheduler versions of one module are for: XLA:GPU's if any tells so; passes
-    add what tells."""
+    """The preset of several versions of one module: XLA:GPU's if that is the backend of one."""
     return "xla-gpu" if common_backend(modules) is GPU else "xla-generic"
 
 
@@ -72,7 +71,8 @@ def tracker_of(config: SchedulerConfig) -> ResourceTracker:
 
 
 def cycle_unit(model: LatencyModel) -> CycleUnit:
-    """Constants by kind of instruction are no times, whatever XLA calls them."""
+    """The unit of a model in reports: constants by kind of instruction are not times, whatever XLA
+    calls them."""
     if model.is_abstract:
         return CycleUnit(None)
     return CycleUnit(1e-6 / model.cycles_per_microsecond)

@@ -70,7 +70,7 @@ def _table(reports: Sequence[LoopReport]) -> ReportTable:
 
 
 def _name(report: LoopReport, room: int) -> Text:
-    """The loop, below those it is in, and where it is from."""
+    """The cell of a loop: its name, indented by the loops around it, and its op_name."""
     from rich.text import Text
 
     indent = "  " * min(report.depth, 8)

@@ -151,7 +151,7 @@ def _alive(instructions: list[Instruction], extras: Extras) -> list[int] | None:
 
 
 def _changes(instructions: list[Instruction], changes: Mapping[str, str]) -> dict[str, list[int]]:
-    """By kind of change the instructions that have it."""
+    """The instructions of each kind of change."""
     found: dict[str, list[int]] = {}
     for place, instruction in enumerate(instructions):
         if instruction.name in changes:

@@ -85,12 +85,14 @@ def test_stores_of_later_rounds_that_overlap_stay() -> None:
     assert reference.compare(module) is None
 
 
-def test_a_second_round_moves_what_the_first_one_moved() -> None:
-    body = """  ag = f32[2,8] all-gather(part), replica_groups={{0,1}}, dimensions={0}
+TWO_ROUNDS = """  ag = f32[2,8] all-gather(part), replica_groups={{0,1}}, dimensions={0}
   half = f32[1,8] slice(ag), slice={[1:2], [0:8]}
   ar = f32[1,8] all-reduce(half), replica_groups={}, to_apply=sum
   stored = f32[4,8] dynamic-update-slice(x, ar, i, zero)"""
-    text = loop(body, header=", replica_count=2")
+
+
+def test_a_second_round_moves_what_the_first_one_moved() -> None:
+    text = loop(TWO_ROUNDS, header=", replica_count=2")
     module = parse_module(text)
     reference = Reference(parse_module(text), RunSettings())
     for level, opcode in enumerate(("all-gather", "all-reduce")):
@@ -103,6 +105,16 @@ def test_a_second_round_moves_what_the_first_one_moved() -> None:
         assert create_pass("collective-pipeliner", options).run(module, context)
         assert [remark.kind for remark in context.remarks] == ["applied"]
         assert reference.compare(module) is None
+
+
+def test_a_run_at_level_0_does_not_move_what_another_one_moved() -> None:
+    module = parse_module(loop(TWO_ROUNDS, header=", replica_count=2"))
+    first = create_pass("collective-pipeliner", {"should_process": ("all-gather",)})
+    assert first.run(module, PassContext())
+    context = PassContext()
+    second = create_pass("collective-pipeliner", {"should_process": ("all-reduce",)})
+    assert not second.run(module, context)
+    assert "does not follow from the loop counter" in context.remarks[0].reason
 
 
 def test_nothing_runs_after_the_loop_for_a_result_that_nobody_reads() -> None:

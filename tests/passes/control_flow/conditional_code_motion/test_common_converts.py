@@ -90,3 +90,30 @@ def test_converts_stay_while_decisions_are_searched() -> None:
     moved(text)
     options = {"search_config": "5,0,1,1"}
     assert not create_pass(PASS, options).run(parse_module(text), PassContext(PASS))
+
+
+def test_converts_of_a_branch_that_another_conditional_runs_too_stay() -> None:
+    alike = two("s = f32[4] {o}({p}) n = bf16[4] convert(s) ROOT r = (bf16[4]) tuple(n)")
+    text = program(
+        *alike,
+        after="c = (bf16[4]{0}) conditional(q, x, y), true_computation=t, false_computation=g "
+        "ROOT u = ((bf16[4]{0}), (bf16[4]{0})) tuple(h, c)",
+        gives="(bf16[4]{0})",
+        more="g { w = f32[4] parameter(0) v = bf16[4] constant({1, 2, 3, 4}) "
+        "ROOT r = (bf16[4]) tuple(v) }",
+    )
+    assert not create_pass(PASS).run(parse_module(text), PassContext(PASS))
+
+
+def test_reads_of_what_is_converted_read_the_convert() -> None:
+    alike = two("s = f32[4] {o}({p}) n = bf16[4] convert(s) ROOT r = (bf16[4]) tuple(n)")
+    text = program(
+        *alike,
+        after="i = bf16[4] get-tuple-element(h), index=0 "
+        "ROOT u = bf16[4] reverse(i), dimensions={0}",
+        gives="(bf16[4]{0})",
+    )
+    module = moved(text)
+    (read,) = [i for i in module.entry.instructions if i.opcode is Opcode.GET_TUPLE_ELEMENT]
+    assert read.shape.type_name == "f32"
+    assert [user.opcode for user in read.users] == [Opcode.CONVERT]

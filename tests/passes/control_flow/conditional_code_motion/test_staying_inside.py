@@ -174,3 +174,30 @@ def test_a_collective_moves_out_only_where_it_leaves_all_branches() -> None:
     )  # fmt: skip
     stays(text, "g", "%m.1 would run in its branch all the same")
     assert Opcode.ALL_REDUCE in opcodes(text.replace("tuple(m, m)", "tuple(m, s)"))
+
+
+@pytest.mark.parametrize(
+    ("operation", "gives", "moves"),
+    [
+        ("all-reduce(s), channel_id={n}, {groups}", V, True),
+        ("reduce-scatter(s), channel_id={n}, {groups}, dimensions={{0}}", "f32[2]{0}", False),
+    ],
+)
+def test_only_all_reduces_may_have_channels_of_their_own(
+    operation: str, gives: str, moves: bool
+) -> None:
+    groups = "replica_groups={{0,1}}, use_global_device_ids=true, to_apply=ad"
+    on_true, on_false = (
+        f"s = {V} {o}({p}) r = {gives} {operation.format(n=n, groups=groups)}"
+        for p, o, n in (("a", "sine", 1), ("b", "cosine", 2))
+    )
+    text = program(
+        on_true, on_false, "", f"ROOT u = {gives} reverse(h), dimensions={{0}}", gives=gives,
+        header=", num_partitions=2",
+    )  # fmt: skip
+    opcode = Opcode(operation.partition("(")[0])
+    if moves:
+        assert opcode in opcodes(text)
+    else:
+        stays(text, "r", NOT_THE_SAME)
+    assert opcode in opcodes(text.replace("channel_id=2", "channel_id=1"))

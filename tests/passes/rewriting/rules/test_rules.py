@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.ir import Instruction
+from hloopt.ir import Instruction, Opcode
 from hloopt.pass_framework.base import PassContext, register
 from hloopt.passes.rewriting.rules import (
     Match,
@@ -19,6 +19,7 @@ from hloopt.passes.rewriting.rules import (
     splat,
     value,
 )
+from hloopt.passes.rewriting.rules.build import Builder, MustStay
 from hloopt.passes.rewriting.rules.engine import RuleEngine, Settings
 from hloopt.passes.rewriting.rules.rule import RuleTable
 from hloopt.text import parse_module
@@ -122,6 +123,71 @@ def test_rules_that_undo_each_other_end_with_a_note() -> None:
     assert RuleEngine(module, RuleTable([again]), context, settings).run(module.entry)
     assert context.notes == ["%e still changed after 3 sweeps"]
     assert context.statistics == {"again": 3}
+
+
+def test_an_operand_is_looked_at_again_where_another_one_of_its_user_changes() -> None:
+    @rule(op("abs", "x"))
+    def bare(m: Match) -> Instruction:
+        """|x| → x, which is not so."""
+        return m.x
+
+    def is_beside_a_parameter(root: Instruction) -> bool:
+        (user,) = root.users
+        return user.operands[1].opcode is Opcode.PARAMETER
+
+    @rule(op("negate", "x").where(is_beside_a_parameter))
+    def drop(m: Match) -> Instruction:
+        """-x → x, which is not so."""
+        return m.x
+
+    text = """HloModule m
+    ENTRY e {
+      a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      n = f32[] negate(a)
+      p = f32[] abs(b)
+      ROOT s = f32[] add(n, p)
+    }"""
+    module = parse_module(text)
+    assert RuleEngine(module, RuleTable([bare, drop]), PassContext(), Settings()).run_all()
+    assert [i.name for i in module.entry.instructions] == ["a", "b", "s"]
+
+
+@pytest.mark.parametrize(
+    ("operand", "stays"),
+    [
+        ('custom-call(a), custom_call_target="Sharding", sharding={replicated}', True),
+        ("sine(a)", False),
+    ],
+)
+def test_shardings_stay_where_nothing_reads_them_any_more(operand: str, stays: bool) -> None:
+    @rule(op("multiply", "x", splat().named("c")))
+    def forget(m: Match) -> Instruction:
+        """x·c → c, which is not so."""
+        return m.c
+
+    text = f"""HloModule m
+    ENTRY e {{
+      a = f32[] parameter(0)
+      k = f32[] constant(2)
+      o = f32[] {operand}
+      ROOT r = f32[] multiply(o, k)
+    }}"""
+    module = parse_module(text)
+    assert RuleEngine(module, RuleTable([forget]), PassContext(), Settings()).run_all()
+    assert ("o" in [i.name for i in module.entry.instructions]) == stays
+
+
+def test_a_computation_of_scalars_is_made_once_and_only_where_something_may_be_made() -> None:
+    module = parse_module(TEXT)
+    build = Builder(module.entry)
+    adder = build.scalar_computation("add", "f32")
+    assert str(adder.root).endswith("add(%parameter, %parameter.1)")
+    assert build.scalar_computation(Opcode.ADD, "f32") is adder
+    assert build.scalar_computation("add", "f64") is not adder
+    build.only_existing = True
+    with pytest.raises(MustStay):
+        build.scalar_computation("add", "f32")
 
 
 def test_a_condition_on_the_signature_is_asked_once_for_all_that_agree_in_it() -> None:

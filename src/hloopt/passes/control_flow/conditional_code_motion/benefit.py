@@ -85,7 +85,7 @@ class Benefit:
         return total
 
     def _after(self, instruction: Instruction, position: Position) -> int:
-        """The weight of the user that the instruction leaves, or comes to."""
+        """The weight of the edge of a moving instruction and the user that it moves from or to."""
         if position is Position.OPERAND:
             return _WHOLE if self._destinations.is_used_in_some(instruction) else 0
         if instruction.opcode is Opcode.CONSTANT or len(instruction.users) != 1:

@@ -50,12 +50,6 @@ def splat_value(instruction: Instruction) -> Scalar | None:
     return splat_of(instruction) if instruction.opcode is Opcode.CONSTANT else None
 
 
-def is_splat(instruction: Instruction, value: float) -> bool:
-    """Whether all elements of a constant, or of a broadcast of one, equal `value`; -0 equals 0."""
-    found = splat_value(instruction)
-    return found is not None and found == value
-
-
 def scalar_text(value: Scalar, shape: Shape) -> str:
     """The text of a value as a rank-0 constant with the element type of `shape`."""
     kind = shape.element_type
