@@ -81,6 +81,12 @@ class TableModel(LatencyModel):
             return Time(cycles, Origin.TABLE)
         return self.base.edge_time(source, target)
 
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """O(1) beside the other model."""
+        if target.opcode in _DONES and target.operands[0] is source:
+            return self.edge_time(source, target).cycles
+        return self.base.latency(source, target)
+
     def by_table(self, instruction: Instruction) -> TableTime | None:
         """O(1) beside the other model."""
         return self.base.by_table(instruction)

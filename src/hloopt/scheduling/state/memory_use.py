@@ -77,8 +77,8 @@ class MemoryUse:
         changed = self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
         for buffer in changed:
             for reader in self._readers.get(buffer, ()):
-                self._outlooks.pop(reader, None)
-                self._note_change(reader)
+                if self._outlooks.pop(reader, None) is not None:  # else nobody has asked for it
+                    self._note_change(reader)
 
     def _find_readers(self) -> None:
         for node in range(len(self._graph.instructions)):
