@@ -87,9 +87,13 @@ class Propagation:
                 held[instruction] = [len(definer)]
                 definer.append(instruction)
                 continue
-            self._number_plain()
-            if instruction.opcode in _MERGING:
+            opcode = instruction.opcode
+            if opcode in _MERGING:
                 self._sources[instruction] = _merged(instruction)
+            if opcode in DEFINES_NOTHING:
+                held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
+                continue
+            self._number_plain()
             self._define(instruction)
         self._number_plain()
 
@@ -102,7 +106,7 @@ class Propagation:
 
     def _define(self, instruction: Instruction) -> None:
         held = self.held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
-        if instruction in self._sources or instruction.opcode in DEFINES_NOTHING:
+        if instruction in self._sources:
             return
         for slot in defined_slots(instruction):
             held[slot] = self._new_value(instruction, slot)

@@ -121,27 +121,29 @@ class TransferLoops:
 
     hazards: BufferHazards
     order: list[Instruction]
-    loops: list[Instruction] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.loops = [i for i in self.order if i.opcode is Opcode.WHILE]
 
     def edges(self, instruction: Instruction, *, top_down: bool) -> Iterator[Edge]:
         """The edges between a send-done and loops: it comes before the first loop that follows the
         receive it waited for; scheduled top down, a receive after it begins after the loop."""
-        if instruction.opcode is not Opcode.SEND_DONE or not self.loops:
+        if instruction.opcode is not Opcode.SEND_DONE:
+            return
+        loops = self._loops()
+        if not loops:
             return
         paths = self.hazards.reachability(instruction.parent)
         received = next(
             (p for p in instruction.control_predecessors if p.opcode is Opcode.RECV_DONE), None
         )
         if received is not None:
-            loop = next((w for w in self.loops if paths.reachable(received, w)), None)
+            loop = next((w for w in loops if paths.reachable(received, w)), None)
             if loop is not None:
                 yield instruction, loop
         if top_down:
-            for loop in self.loops:
+            for loop in loops:
                 if paths.reachable(loop, instruction):
                     for after in instruction.control_successors:
                         if after.opcode is Opcode.RECV_DONE:
                             yield loop, after.operands[0]
+
+    def _loops(self) -> list[Instruction]:
+        return [i for i in self.order if i.opcode is Opcode.WHILE]

@@ -22,6 +22,7 @@ from hloopt.scheduling.resources.tracker import ResourceTracker
 NO_HOPS = 1 << 60
 """The distance to a selective resource that is not occupied anywhere on the way."""
 
+_TRANSPOSE, _TUPLE = Opcode.TRANSPOSE, Opcode.TUPLE  # slow to look up in a loop
 _NO_WORK = frozenset(
     (
         *(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.CONSTANT, Opcode.PARAMETER),
@@ -133,12 +134,18 @@ class ScheduleGraph:
         self.predecessor_latency = [[] for _ in range(count)]
         self.successors = [[] for _ in range(count)]
         self.successor_latency = [[] for _ in range(count)]
-        number, add_edge, latency = self.number, self.add_edge, model.latency
+        number, latency = self.number, model.latency
+        predecessors, predecessor_latency = self.predecessors, self.predecessor_latency
         found: list[Edge] = []
         loops = TransferLoops(hazards, self.instructions)
         for source, instruction in enumerate(self.instructions):
+            after, after_latency = self.successors[source], self.successor_latency[source]
             for user in (*instruction.users, *instruction.control_successors):
-                add_edge(source, number[user], latency(instruction, user))
+                target, time = number[user], latency(instruction, user)  # as `add_edge`, for most
+                after.append(target)
+                after_latency.append(time)
+                predecessors[target].append(source)
+                predecessor_latency[target].append(time)
             if self.is_done[source]:
                 for earlier, later in hazards.edges(instruction, found):
                     found.append((earlier, later))
@@ -243,10 +250,10 @@ def _is_no_work(instruction: Instruction) -> bool:
     opcode = instruction.opcode
     if opcode in _NO_WORK:
         return True
-    if opcode is Opcode.TRANSPOSE:
+    if opcode is _TRANSPOSE:
         return moves_no_data(instruction)
     return (
-        opcode is Opcode.TUPLE
+        opcode is _TUPLE
         and len(instruction.users) == 1
         and next(iter(instruction.users)).opcode is Opcode.WHILE
     )

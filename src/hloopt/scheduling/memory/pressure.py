@@ -132,9 +132,8 @@ class BufferLife:
             if not buffer.color:
                 for value in buffer.values:
                     result._number[value] = number
-        for order in flow.scope.orders.values():
-            for instruction in order:
-                result._held[instruction] = result._counted(flow.held[instruction])
+        counted, held = result._counted, flow.held
+        result._held = {i: counted(held[i]) for order in flow.scope.orders.values() for i in order}
         result.restart()
         return result
 
@@ -177,11 +176,11 @@ class BufferLife:
         if instruction.opcode in _READS_TABLE_ONLY:
             tables = self._counted(self.flow.held[instruction.operands[0]][:1])
             return [buffer for buffer in tables if buffer not in uncounted]
+        operands = instruction.operands
+        if len(operands) == 1 and uncounted.isdisjoint(held[operands[0]]):
+            return held[operands[0]]
         return [
-            buffer
-            for operand in instruction.operands
-            for buffer in held[operand]
-            if buffer not in uncounted
+            buffer for operand in operands for buffer in held[operand] if buffer not in uncounted
         ]
 
     def released(self, instruction: Instruction) -> list[int]:
@@ -196,9 +195,13 @@ class BufferLife:
             return []
         held = self._held[instruction]
         begin, chain = self._begin, self._chain
+        if len(held) == 1:  # as of most
+            buffer = held[0]
+            is_first = begin[buffer] is instruction or instruction in chain[buffer]
+            return held if is_first else []
         return [
             buffer
-            for buffer in (held if len(held) == 1 else dict.fromkeys(held))
+            for buffer in dict.fromkeys(held)
             if begin[buffer] is instruction or instruction in chain[buffer]
         ]
 

@@ -87,7 +87,9 @@ class ReadyIndex:
         self._changed: dict[int, None] = {}
         """Nodes to be filed again."""
         self._aggressive = bool(state.config.aggressive_scheduling_policies)
-        self._minds_memory = state.config.minds_memory
+        self._unlocks, self._cost = state.facts.unlocks, state.graph.cost
+        self._creates_ready, self._depth = state.ready.creates_ready, state.direction.async_depth
+        self._outlook = state.memory.outlook if state.config.minds_memory else None
 
     def touch(self, node: int) -> None:
         """Note that a node became ready, or that something that rules read of it changed."""
@@ -166,15 +168,14 @@ class ReadyIndex:
         version = self._version[node] = self._version[node] + 1
         if node in state.graph.group:
             return  # it is scheduled with its group
-        stalled_until = None
-        if self._clock.ready_time[node] > self._clock.now:
-            stalled_until = self._clock.ready_time[node]
+        clock, stalled_until = self._clock, None
+        if clock.ready_time[node] > clock.now:
+            stalled_until = clock.ready_time[node]
             heappush(self._stalled, (stalled_until, node, version))
         kind = self._kind[node]
         if kind is None:
             kind = self._kind[node] = self._find_kind(node)
-        outlook = state.memory.outlook(node) if self._minds_memory else None
-        key = (kind, stalled_until, outlook)
+        key = (kind, stalled_until, self._outlook(node) if self._outlook is not None else None)
         peers = self._peers.get(key)
         if peers is None:
             fills_gaps = self._aggressive and not state.facts.releases_any[node]
@@ -183,9 +184,10 @@ class ReadyIndex:
         position = node if state.top_down else -node
         creates, depth = 0, 0.0
         if self._aggressive:
-            creates, depth = state.ready.creates_ready[node], state.direction.async_depth[node]
-        entry = (-state.facts.unlocks[node], -creates, position, node, version)
-        peers.add(entry, depth, state.graph.cost[node])
+            creates, depth = self._creates_ready[node], self._depth[node]
+        peers.add(
+            (-self._unlocks[node], -creates, position, node, version), depth, self._cost[node]
+        )
 
     def _find_kind(self, node: int) -> int:
         """The same number for nodes that the first rules see as equal, but for time and memory."""
