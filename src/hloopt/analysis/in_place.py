@@ -73,10 +73,10 @@ class InPlace:
         for output, shape in zip(slots.indices, slots.parts, strict=True):
             if shape.is_tuple:
                 continue
-            source, index = self._origin(body.root, output)
-            if source.opcode not in _MAY_BE_IN_PLACE:
+            origin, index = self._origin(body.root, output)
+            if origin.opcode not in _MAY_BE_IN_PLACE:
                 continue
-            source, index = self._step_in_place(source, index, required=True)
+            source, index = self._step_in_place(origin, index, required=True)
             if source is not None and source.opcode is Opcode.FUSION:
                 source, index = self._step_in_place(source, index, required=False)
             if source is not None and source.opcode is Opcode.PARAMETER:
