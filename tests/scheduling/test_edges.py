@@ -89,6 +89,30 @@ def test_what_a_start_leads_to_cannot_come_before_it() -> None:
     assert buffer_edges(body) == []
 
 
+def test_results_that_come_back_as_parameters_may_be_read_before_the_start() -> None:
+    module = parse_module(
+        scheduled(
+            """
+  p = f32[8] parameter(0)
+  once = f32[8] call(p), to_apply=step
+  ROOT twice = f32[8] call(once), to_apply=step""",
+            """step {
+  step.p = f32[8] parameter(0)
+  step.b = f32[8] sine(step.p)
+  step.x = f32[8] constant({...})
+  step.s = (f32[8], f32[8]) collective-permute-start(step.x), source_target_pairs={{0,1}}
+  ROOT step.d = f32[8] collective-permute-done(step.s), control-predecessors={step.b}
+}
+""",
+        )
+    )
+    flow = Dataflow.of(module)
+    done = module.computations["step"].root
+    hazards = BufferHazards(flow, Buffers.of(flow))
+    edges = [(reader.name, start.name) for reader, start in hazards.edges(done, [])]
+    assert edges == [("step.b", "step.s")]
+
+
 def test_edges_that_were_added_lead_on() -> None:
     """%b is before %s by an edge of its own, so what %b needs cannot come after %s."""
     body = f"""{ARRAYS}

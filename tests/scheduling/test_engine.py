@@ -109,6 +109,25 @@ def test_what_is_scheduled_has_operations_or_a_hint_callees_first(hint: str, cho
     assert orders.keys() == {"sum", "quiet", "hinted", "inner", "outer", "dead", "e"}
 
 
+def test_what_runs_in_fusions_only_has_no_values() -> None:
+    callees = """both { both.a = f32[] parameter(0) both.b = f32[] parameter(1)
+  ROOT both.c = f32[] add(both.a, both.b) }
+inside { inside.a = f32[] parameter(0) inside.b = f32[] parameter(1)
+  ROOT inside.c = f32[] add(inside.a, inside.b) }
+fused { fused.p = f32[8] parameter(0)
+  fused.z = f32[] constant(0)
+  fused.r = f32[] reduce(fused.p, fused.z), dimensions={0}, to_apply=inside
+  fused.s = f32[] reduce(fused.p, fused.z), dimensions={0}, to_apply=both
+  ROOT fused.t = f32[] add(fused.r, fused.s) }
+"""
+    body = """p = f32[8] parameter(0)
+  f = f32[] fusion(p), kind=kLoop, calls=fused
+  ROOT r = f32[] reduce(p, f), dimensions={0}, to_apply=both"""
+    scheduling = scheduling_of(scheduled(body, callees))
+    covered = scheduling.scheduler.hazards.flow.scope.orders
+    assert {computation.name for computation in covered} == {"both", "e"}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_with_a_preference_for_each_place_an_order_is_repeated(seed: int) -> None:
     text = re.sub(r'scheduler_hint="\w+"', 'other="1"', mixed_program(seed))

@@ -37,6 +37,7 @@ OWN_DONES = {
 }
 SEND_RECV = (Opcode.SEND, Opcode.RECV)
 SEND_RECV_DONE = (Opcode.SEND_DONE, Opcode.RECV_DONE)
+_BEGINNINGS = frozenset((Opcode.ASYNC_START, *OWN_STARTS, *SEND_RECV))
 SYNC_COLLECTIVES = frozenset(
     (
         *(Opcode.ALL_GATHER, Opcode.ALL_REDUCE, Opcode.ALL_TO_ALL, Opcode.RAGGED_ALL_TO_ALL),
@@ -71,10 +72,11 @@ def wrapped(instruction: Instruction) -> Instruction:
 def is_pair(start: Instruction, done: Instruction) -> bool:
     """Whether one instruction begins and one ends an operation of the same opcode, a send or recv
     too, whether others may run beside it or not. O(updates between)."""
+    if start.opcode not in _BEGINNINGS:
+        return False  # most are not
     if start.opcode in SEND_RECV:
         return done.opcode is SEND_RECV_DONE[SEND_RECV.index(start.opcode)]
-    outer, inner = async_form(start)
-    return outer is Opcode.ASYNC_START and async_form(done) == (Opcode.ASYNC_DONE, inner)
+    return async_form(done) == (Opcode.ASYNC_DONE, async_form(start).inner)
 
 
 def exchanges(start: Instruction) -> bool:

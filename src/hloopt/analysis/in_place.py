@@ -73,7 +73,10 @@ class InPlace:
         for output, shape in zip(slots.indices, slots.parts, strict=True):
             if shape.is_tuple:
                 continue
-            source, index = self._step_in_place(*self._origin(body.root, output), required=True)
+            origin, index = self._origin(body.root, output)
+            if origin.opcode not in _MAY_BE_IN_PLACE:
+                continue
+            source, index = self._step_in_place(origin, index, required=True)
             if source is not None and source.opcode is Opcode.FUSION:
                 source, index = self._step_in_place(source, index, required=False)
             if source is not None and source.opcode is Opcode.PARAMETER:
@@ -203,5 +206,6 @@ _PAIRS: dict[Opcode, Callable[[Instruction], list[InPlacePair]]] = {
     Opcode.ASYNC_DONE: _async_done,
 }
 IN_PLACE = frozenset(_PAIRS)
+_MAY_BE_IN_PLACE = IN_PLACE | {_FUSION}
 """The opcodes of instructions that may work in place."""
 _MAY_FORWARD = frozenset((*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from hloopt.analysis.dataflow import Dataflow, slots_of
 from hloopt.analysis.in_place import IN_PLACE, InPlace
@@ -131,10 +132,11 @@ class Buffers:
 
     def _make(self, groups: dict[int, list[int]]) -> None:
         flow = self.flow
+        slots_once = cache(self.sizes.slots)  # many values have one shape
         live_out = set(flow.members(flow.held[flow.module.entry.root]))
         for number, values in sorted(groups.items()):
             values.sort()
-            size = max(map(self.value_size, values))
+            size = max(slots_once(flow.definer[v].shape)[flow.slot[v]] for v in values)
             buffer = Buffer(
                 number, values, size, self._color(values), not live_out.isdisjoint(values)
             )

@@ -156,6 +156,9 @@ def test_what_several_calls_give_a_parameter_is_any_of_it_and_no_value() -> None
     assert defined(flow) == {0: "n", 1: "a"}
     parameter = next(i for i in flow.held if i.name == "x")
     assert [flow.definer[v].name for v in flow.members(flow.held[parameter])] == ["n", "a"]
+    for value in flow.values():
+        assert parameter in [position.instruction for position in flow.positions(value)]
+        assert "n" in [use.user.name for use in flow.uses(value)]
 
 
 def test_bodies_of_fusions_count_and_are_not_looked_into() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hloopt.analysis.dataflow.phis import resolve, superfluous_phis
 from hloopt.analysis.dataflow.propagation import NOTHING, Propagation, members_of
-from hloopt.analysis.dataflow.scope import Scope
+from hloopt.analysis.dataflow.scope import Scope, may_hold_others
 from hloopt.analysis.dataflow.slots import Index, slots_of
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.shapes.shape import Shape
@@ -220,17 +220,16 @@ class Dataflow:
         return found
 
     def _find_positions(self) -> dict[int, list[Position]]:
-        definer, held_by = self.definer, self.held
+        definer, own_slot = self.definer, self.slot
         elsewhere: dict[int, list[Position]] = {}
         for computation in self.scope.orders:
             for instruction in computation.instructions:
-                all_held = held_by[instruction]
-                if len(all_held) == 1 and definer[all_held[0]] is instruction:
-                    continue  # most instructions hold what they define
-                for slot, held in enumerate(all_held):
+                if not may_hold_others(instruction):
+                    continue
+                for slot, held in enumerate(self.held[instruction]):
                     for value in self.members((held,)):
                         if value != NOTHING and (
-                            self.definer[value] is not instruction or self.slot[value] != slot
+                            definer[value] is not instruction or own_slot[value] != slot
                         ):
                             elsewhere.setdefault(value, []).append(Position(instruction, slot))
         self._elsewhere = elsewhere

@@ -50,7 +50,7 @@ def defined_slots(instruction: Instruction) -> list[int]:
     """
     opcode = instruction.opcode
     parts = slots_of(instruction.shape).parts
-    if opcode in _DEFINES_NOTHING:
+    if opcode in DEFINES_NOTHING:
         return []
     if opcode not in _FORWARDS:
         return list(range(len(parts)))
@@ -224,10 +224,11 @@ _FORWARDS: dict[Opcode, Callable[[Instruction], list[Forward]]] = {
 }
 FORWARDING = frozenset(_FORWARDS)
 """Opcodes whose result may hold values of other instructions; those that merge are not listed."""
-_DEFINES_NOTHING = frozenset(
+DEFINES_NOTHING = frozenset(
     (
         *(opcode for opcode, find in _FORWARDS.items() if find is _pass_on),
         *(Opcode.CALL, Opcode.GET_TUPLE_ELEMENT, Opcode.COPY_DONE),
         *(Opcode.WHILE, Opcode.CONDITIONAL),
     )
 )
+"""Opcodes of which nothing is new: all that the result holds is of others."""

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from hloopt.analysis.dataflow.forwarding import (
+    DEFINES_NOTHING,
     FORWARDING,
     Forward,
     defined_slots,
@@ -86,9 +87,13 @@ class Propagation:
                 held[instruction] = [len(definer)]
                 definer.append(instruction)
                 continue
-            self._number_plain()
-            if instruction.opcode in _MERGING:
+            opcode = instruction.opcode
+            if opcode in _MERGING:
                 self._sources[instruction] = _merged(instruction)
+            if opcode in DEFINES_NOTHING:
+                held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
+                continue
+            self._number_plain()
             self._define(instruction)
         self._number_plain()
 
@@ -100,16 +105,10 @@ class Propagation:
         self._next_number += more
 
     def _define(self, instruction: Instruction) -> None:
-        width = len(slots_of(instruction.shape).parts)
+        held = self.held[instruction] = [NOTHING] * len(slots_of(instruction.shape).parts)
         if instruction in self._sources:
-            self.held[instruction] = [NOTHING] * width
             return
-        slots = defined_slots(instruction)
-        if len(slots) == width == 1:
-            self.held[instruction] = [self._new_value(instruction, 0)]
-            return
-        held = self.held[instruction] = [NOTHING] * width
-        for slot in slots:
+        for slot in defined_slots(instruction):
             held[slot] = self._new_value(instruction, slot)
 
     def _new_value(self, instruction: Instruction, slot: int) -> int:
@@ -230,7 +229,7 @@ class Propagation:
     def _affected(self, changed: Instruction) -> Iterator[Instruction]:
         for user in changed.users:
             yield user
-            if user.called:
+            if user.opcode in CONTROL_FLOW_CALLERS:
                 for callee in control_flow_callees(user):
                     yield from self._parameters[callee]
         if changed.is_root:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hloopt.analysis.async_operations import SEND_RECV, async_form, is_pair
 from hloopt.analysis.latency.model import (
     FREE_TIME,
+    ORDINARY_EDGE,
     ORDINARY_EDGE_TIME,
     LatencyModel,
     Origin,
@@ -89,6 +90,10 @@ class GpuFixedModel(FixedModel):
         if is_pair(source, target):
             return self.whole_time(source)
         return ORDINARY_EDGE_TIME
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """O(1)."""
+        return self.whole_time(source).cycles if is_pair(source, target) else ORDINARY_EDGE
 
     def whole_time(self, collective: Instruction) -> Time:
         """As from start to done. O(1)."""

@@ -26,6 +26,7 @@ _UNKNOWN_TIME = Time(0.0, Origin.UNKNOWN)
 _STEP_TIME = Time(1.0, Origin.CONSTANT)
 """The cost of a collective's start or done in XLA's models in microseconds."""
 _MEASURED = (Origin.TABLE, Origin.PROFILE)
+_TABLE = Origin.TABLE  # a member of an enum is slow to look up in a loop
 _NOT_KNOWN = (Origin.CONSTANT, Origin.GUESS, Origin.UNKNOWN)
 CONTROL_FLOW = frozenset((Opcode.WHILE, Opcode.CONDITIONAL, Opcode.CALL))
 
@@ -67,12 +68,13 @@ class RunTimes(LatencyModel):
         """As that of the model; of a collective that is not split as long as it takes. O(fused
         instructions) the first time."""
         time = self.model.node_time(instruction)
+        is_whole = instruction.opcode in SYNC_COLLECTIVES
+        if time.origin is _TABLE and not is_whole:
+            return time  # whatever it is: of most instructions there is no more to ask
         if self.is_abstract:
             return time
-        if instruction.opcode in SYNC_COLLECTIVES:
+        if is_whole:
             return self.whole_time(instruction)
-        if time.origin is Origin.TABLE:
-            return time  # whatever it is: of most instructions there is no more to ask
         if is_gpu_begin(instruction) or is_gpu_end(instruction) or instruction.opcode in ASYNC:
             return self._step_time(time)
         if time.origin is not Origin.GUESS or instruction.opcode in CONTROL_FLOW:

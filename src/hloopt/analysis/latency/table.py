@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hloopt.analysis.async_operations import OWN_DONES, SEND_RECV_DONE, SYNC_COLLECTIVES
 from hloopt.analysis.latency.files import LONGEST, is_time, load_json
@@ -45,6 +46,11 @@ def _numbers(value: dict[str, object], key: str, name: str) -> dict[str, float]:
     )
 
 
+@lru_cache(maxsize=1 << 14)
+def _measured(cycles: float) -> Time:
+    return Time(cycles, Origin.TABLE)  # slow to make, and asked for again and again
+
+
 @dataclass(slots=True)
 class TableModel(LatencyModel):
     """The times of a table; another model's for what the table does not name."""
@@ -65,7 +71,7 @@ class TableModel(LatencyModel):
         cycles = self.table.node.get(instruction.name)
         if cycles is None:
             return as_guess(self.base.node_time(instruction))
-        return Time(cycles, Origin.TABLE)
+        return _measured(cycles)
 
     def node_cost(self, instruction: Instruction) -> float:
         """O(1) beside the other model."""
@@ -80,6 +86,12 @@ class TableModel(LatencyModel):
                 return as_guess(self.base.edge_time(source, target))
             return Time(cycles, Origin.TABLE)
         return self.base.edge_time(source, target)
+
+    def latency(self, source: Instruction, target: Instruction) -> float:
+        """O(1) beside the other model."""
+        if target.opcode in _DONES and target.operands[0] is source:
+            return self.edge_time(source, target).cycles
+        return self.base.latency(source, target)
 
     def by_table(self, instruction: Instruction) -> TableTime | None:
         """O(1) beside the other model."""

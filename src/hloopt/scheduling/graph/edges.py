@@ -35,23 +35,35 @@ class BufferHazards:
         the buffer's values in the computation · edges found), and once O(uses of them all).
         """
         flow = self.flow
+        start = _start_of(done)
+        buffers = [self.buffers.of_value[value] for value in flow.members(flow.held[done][:1])]
         readers = [
             reader
-            for result in flow.members(flow.held[done][:1])
-            for value, reader in self._readers_of(self.buffers.of_value[result], done.parent)
-            if flow.definer[value] is not done
+            for buffer in buffers
+            if not all(self._is_made_by(start, done, value) for value in buffer.values)
+            for value, reader in self._readers_of(buffer, done.parent)
+            if reader is not start and not self._is_made_by(start, done, value)
         ]
         if not readers:
             return
-        start = _start_of(done)
         reachability = self.reachability(done.parent)
         for reader in readers:
-            if (
-                reader is not start
-                and not reachability.reachable(done, reader)
-                and not _precedes(start, reader, found, reachability)
+            if not reachability.reachable(done, reader) and not _precedes(
+                start, reader, found, reachability
             ):
                 yield reader, start
+
+    def _is_made_by(self, start: Instruction, done: Instruction, value: int) -> bool:
+        """Whether an operation makes a value, so that what reads it comes after the operation.
+
+        What start makes may be read before it where a computation is called several times: its
+        results may come back to it as parameters.
+        """
+        maker = self.flow.definer[value]
+        if maker is done:
+            return True
+        is_of_start = maker is start or [*maker.parent.callers] == [start]
+        return is_of_start and not self.flow.unions
 
     def _readers_of(
         self, buffer: Buffer, computation: Computation
@@ -109,27 +121,29 @@ class TransferLoops:
 
     hazards: BufferHazards
     order: list[Instruction]
-    loops: list[Instruction] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.loops = [i for i in self.order if i.opcode is Opcode.WHILE]
 
     def edges(self, instruction: Instruction, *, top_down: bool) -> Iterator[Edge]:
         """The edges between a send-done and loops: it comes before the first loop that follows the
         receive it waited for; scheduled top down, a receive after it begins after the loop."""
-        if instruction.opcode is not Opcode.SEND_DONE or not self.loops:
+        if instruction.opcode is not Opcode.SEND_DONE:
+            return
+        loops = self._loops()
+        if not loops:
             return
         paths = self.hazards.reachability(instruction.parent)
         received = next(
             (p for p in instruction.control_predecessors if p.opcode is Opcode.RECV_DONE), None
         )
         if received is not None:
-            loop = next((w for w in self.loops if paths.reachable(received, w)), None)
+            loop = next((w for w in loops if paths.reachable(received, w)), None)
             if loop is not None:
                 yield instruction, loop
         if top_down:
-            for loop in self.loops:
+            for loop in loops:
                 if paths.reachable(loop, instruction):
                     for after in instruction.control_successors:
                         if after.opcode is Opcode.RECV_DONE:
                             yield loop, after.operands[0]
+
+    def _loops(self) -> list[Instruction]:
+        return [i for i in self.order if i.opcode is Opcode.WHILE]

@@ -22,6 +22,7 @@ from hloopt.scheduling.resources.tracker import ResourceTracker
 NO_HOPS = 1 << 60
 """The distance to a selective resource that is not occupied anywhere on the way."""
 
+_TRANSPOSE, _TUPLE = Opcode.TRANSPOSE, Opcode.TUPLE  # slow to look up in a loop
 _NO_WORK = frozenset(
     (
         *(Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.CONSTANT, Opcode.PARAMETER),
@@ -95,12 +96,13 @@ class ScheduleGraph:
     # -- nodes ----------------------------------------------------------------------------------
 
     def _make_nodes(self, model: LatencyModel, tracker: ResourceTracker) -> None:
+        asynchronous = tracker.asynchronous
         for number, instruction in enumerate(self.instructions):
             uses = tracker.uses(instruction)
             self.uses.append(uses)
             self.occupies.append(_resources(uses, Usage.OCCUPY) if uses else ())
             self.releases.append(_resources(uses, Usage.RELEASE) if uses else ())
-            may_be = tracker.may_be_asynchronous(instruction.opcode)
+            may_be = instruction.opcode in asynchronous
             is_start = may_be and tracker.is_start(instruction)
             is_done = may_be and tracker.is_done(instruction)
             self.is_start.append(is_start)
@@ -132,12 +134,18 @@ class ScheduleGraph:
         self.predecessor_latency = [[] for _ in range(count)]
         self.successors = [[] for _ in range(count)]
         self.successor_latency = [[] for _ in range(count)]
-        number, add_edge, latency = self.number, self.add_edge, model.latency
+        number, latency = self.number, model.latency
+        predecessors, predecessor_latency = self.predecessors, self.predecessor_latency
         found: list[Edge] = []
         loops = TransferLoops(hazards, self.instructions)
         for source, instruction in enumerate(self.instructions):
+            after, after_latency = self.successors[source], self.successor_latency[source]
             for user in (*instruction.users, *instruction.control_successors):
-                add_edge(source, number[user], latency(instruction, user))
+                target, time = number[user], latency(instruction, user)  # as `add_edge`, for most
+                after.append(target)
+                after_latency.append(time)
+                predecessors[target].append(source)
+                predecessor_latency[target].append(time)
             if self.is_done[source]:
                 for earlier, later in hazards.edges(instruction, found):
                     found.append((earlier, later))
@@ -158,31 +166,33 @@ class ScheduleGraph:
         self.async_height = [0.0] * count
         self.graph_depth = [0] * count
         self.depth = [0.0] * count
-        for node in order:
-            self._look_up(node)
+        self._look_up(order)
         if tracker.config.top_down_scheduling:
             for node in reversed(order):
                 self._look_down(node)
         if tracker.config.enable_selective_resources:
             self._count_hops(order, tracker)
 
-    def _look_up(self, node: int) -> None:
-        async_depth = depth = 0.0
-        graph_depth = 0
-        is_done = self.is_done[node]
-        latencies = self.predecessor_latency[node]
-        for before, latency in zip(self.predecessors[node], latencies, strict=True):
-            value = self.async_depth[before] + latency if is_done else self.async_depth[before]
-            if value > async_depth:
-                async_depth = value
-            value = self.depth[before] + self.cost[before] + latency
-            if value > depth:
-                depth = value
-            if self.graph_depth[before] >= graph_depth:
-                graph_depth = self.graph_depth[before] + 1
-        self.async_depth[node] = async_depth
-        self.depth[node] = depth
-        self.graph_depth[node] = graph_depth
+    def _look_up(self, order: list[int]) -> None:
+        """Fill the depths, in a topological order."""
+        async_depths, depths, graph_depths = self.async_depth, self.depth, self.graph_depth
+        cost, all_latencies = self.cost, self.predecessor_latency
+        for node in order:
+            async_depth = depth = 0.0
+            graph_depth = 0
+            is_done = self.is_done[node]
+            for before, latency in zip(self.predecessors[node], all_latencies[node], strict=True):
+                value = async_depths[before] + latency if is_done else async_depths[before]
+                if value > async_depth:
+                    async_depth = value
+                value = depths[before] + cost[before] + latency
+                if value > depth:
+                    depth = value
+                if graph_depths[before] >= graph_depth:
+                    graph_depth = graph_depths[before] + 1
+            async_depths[node] = async_depth
+            depths[node] = depth
+            graph_depths[node] = graph_depth
 
     def _look_down(self, node: int) -> None:
         latencies = self.successor_latency[node]
@@ -240,10 +250,10 @@ def _is_no_work(instruction: Instruction) -> bool:
     opcode = instruction.opcode
     if opcode in _NO_WORK:
         return True
-    if opcode is Opcode.TRANSPOSE:
+    if opcode is _TRANSPOSE:
         return moves_no_data(instruction)
     return (
-        opcode is Opcode.TUPLE
+        opcode is _TUPLE
         and len(instruction.users) == 1
         and next(iter(instruction.users)).opcode is Opcode.WHILE
     )

@@ -118,6 +118,9 @@ class BufferLife:
     """The buffers that begin with a parameter of the entry."""
     _chain: list[tuple[Instruction, ...]] = field(default_factory=list)
     """The calls that lead to the first definition."""
+    _allocated: dict[Instruction, list[int]] = field(default_factory=dict)
+    _released: dict[Instruction, list[int]] = field(default_factory=dict)
+    """The answers of `allocated` and `released` so far."""
 
     @classmethod
     def of(cls, flow: Dataflow, buffers: Buffers, shape_size: ShapeSize) -> BufferLife:
@@ -129,9 +132,8 @@ class BufferLife:
             if not buffer.color:
                 for value in buffer.values:
                     result._number[value] = number
-        for order in flow.scope.orders.values():
-            for instruction in order:
-                result._held[instruction] = result._counted(flow.held[instruction])
+        counted, held = result._counted, flow.held
+        result._held = {i: counted(held[i]) for order in flow.scope.orders.values() for i in order}
         result.restart()
         return result
 
@@ -142,6 +144,7 @@ class BufferLife:
         self._last = [None] * len(self.size)
         self._find_first()
         self._find_begin()
+        self._allocated, self._released = {}, {}
         self.states = {}
         self._measure()
 
@@ -159,27 +162,46 @@ class BufferLife:
         return self._last[buffer]
 
     def allocated(self, instruction: Instruction) -> list[int]:
-        """The buffers that must be alive for it, per operand: some may come several times."""
-        if instruction.opcode in _READS_TABLE_ONLY:
-            tables = [self.flow.held[operand][0] for operand in instruction.operands]
-            return self._own(self._counted(tables))
+        """The buffers that must be alive for it, per operand: some may come several times.
+
+        Not to be changed, for it is remembered.
+        """
+        found = self._allocated.get(instruction)
+        if found is None:
+            found = self._allocated[instruction] = self._find_allocated(instruction)
+        return found
+
+    def _find_allocated(self, instruction: Instruction) -> list[int]:
         held, uncounted = self._held, self._uncounted
+        if instruction.opcode in _READS_TABLE_ONLY:
+            tables = self._counted(self.flow.held[instruction.operands[0]][:1])
+            return [buffer for buffer in tables if buffer not in uncounted]
+        operands = instruction.operands
+        if len(operands) == 1 and uncounted.isdisjoint(held[operands[0]]):
+            return held[operands[0]]
         return [
-            buffer
-            for operand in instruction.operands
-            for buffer in held[operand]
-            if buffer not in uncounted
+            buffer for operand in operands for buffer in held[operand] if buffer not in uncounted
         ]
 
     def released(self, instruction: Instruction) -> list[int]:
-        """The buffers that begin with it."""
+        """The buffers that begin with it. Not to be changed, for it is remembered."""
+        found = self._released.get(instruction)
+        if found is None:
+            found = self._released[instruction] = self._find_released(instruction)
+        return found
+
+    def _find_released(self, instruction: Instruction) -> list[int]:
         if instruction.opcode is _PARAMETER:
             return []
         held = self._held[instruction]
         begin, chain = self._begin, self._chain
+        if len(held) == 1:  # as of most
+            buffer = held[0]
+            is_first = begin[buffer] is instruction or instruction in chain[buffer]
+            return held if is_first else []
         return [
             buffer
-            for buffer in (held if len(held) == 1 else dict.fromkeys(held))
+            for buffer in dict.fromkeys(held)
             if begin[buffer] is instruction or instruction in chain[buffer]
         ]
 
@@ -199,10 +221,11 @@ class BufferLife:
 
     def peak_inside(self, instruction: Instruction) -> int:
         """The largest peak of the computations it calls, bodies of fusions aside."""
-        if not instruction.called:
-            return 0
-        states = self.states
-        return max((states[callee].peak for callee in self._called(instruction)), default=0)
+        peak, states = 0, self.states
+        for callee in instruction.called:
+            if callee in states and states[callee].peak > peak:
+                peak = states[callee].peak
+        return peak
 
     def _counted(self, held: Iterable[int]) -> list[int]:
         """The buffers of values, those that count."""
@@ -265,28 +288,23 @@ class BufferLife:
 
     def _measure(self) -> None:
         """The state of each computation in its present order, with what lives below its call."""
-        entry = self.flow.module.entry
-        stack = [_Walk(self, entry, ())]
+        stack = [_Walk(self, self.flow.module.entry, ())]
         while stack:
             walk = stack[-1]
-            instruction = next(walk.rest, None) if walk.waiting is None else walk.waiting
-            walk.waiting = None
-            if instruction is None:
+            callee = walk.to_next_callee()
+            if callee is None:
                 self.states[walk.computation].peak = walk.pressure.peak
                 stack.pop()
-                continue
-            called = self._called(instruction) if instruction.called else ()
-            callee = next((c for c in called if c not in self.states), None) if called else None
-            if callee is not None:
-                walk.waiting = instruction
-                live = tuple(sorted(walk.pressure.live))
-                stack.append(_Walk(self, callee, live))
-                continue
-            walk.pressure.move(
-                self.allocated(instruction),
-                self.released(instruction),
-                self.peak_inside(instruction),
-            )
+            else:
+                stack.append(_Walk(self, callee, tuple(sorted(walk.pressure.live))))
+
+    def unmeasured(self, instruction: Instruction) -> Computation | None:
+        """The first computation that an instruction calls and that has no state yet."""
+        orders, states = self.flow.scope.orders, self.states
+        for callee in instruction.called:
+            if callee in orders and callee not in states:
+                return callee
+        return None
 
 
 def _wrapped_roots(start: Instruction) -> list[Instruction]:
@@ -296,11 +314,29 @@ def _wrapped_roots(start: Instruction) -> list[Instruction]:
 
 
 class _Walk:
-    __slots__ = ("computation", "pressure", "rest", "waiting")
+    """A walk up through one computation."""
+
+    __slots__ = ("computation", "life", "order", "pressure", "reached")
 
     def __init__(self, life: BufferLife, computation: Computation, live: tuple[int, ...]) -> None:
         life.states[computation] = PressureState(live)
+        self.life = life
         self.computation = computation
         self.pressure = Pressure(life, live)
-        self.rest = iter(list(computation.instructions)[::-1])
-        self.waiting: Instruction | None = None
+        self.order = list(computation.instructions)[::-1]
+        self.reached = 0
+
+    def to_next_callee(self) -> Computation | None:
+        """Go up to the next call of what has no state yet; None at the top. O(buffers)."""
+        life, order, move = self.life, self.order, self.pressure.move
+        for number in range(self.reached, len(order)):
+            instruction = order[number]
+            inside = 0
+            if instruction.called:
+                callee = life.unmeasured(instruction)
+                if callee is not None:
+                    self.reached = number
+                    return callee
+                inside = life.peak_inside(instruction)
+            move(life.allocated(instruction), life.released(instruction), inside)
+        return None

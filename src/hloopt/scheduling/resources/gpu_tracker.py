@@ -36,6 +36,8 @@ SEND_0, SEND_1, RECV_0, RECV_1, P2P, COMPUTES, MEMCPY, COLLECTIVES = range(
     GENERIC_COUNT, GENERIC_COUNT + 8
 )
 _TRANSFERS_IN_FLIGHT = 4
+_EARLIEST = "force_earliest_schedule"
+"""The field of a backend_config that asks for the beginning of the program."""
 
 
 class GpuResourceTracker(ResourceTracker):
@@ -128,12 +130,11 @@ class GpuResourceTracker(ResourceTracker):
         opcode = instruction.opcode
         if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
             hints = self._place_transfer(instruction, hints)
-        text = instruction.attributes.get("backend_config")
-        if text is None or not (hints.force_delay or "force_earliest" in text):
-            return hints
+        as_read = instruction.attribute_text
+        if as_read is not None and not hints.force_delay and _EARLIEST not in as_read:
+            return hints  # most: what they have is not split for that
         if config := backend_config(instruction):
-            is_early = config.get("force_earliest_schedule") is True
-            hints = hints._replace(force_delay=is_early)
+            hints = hints._replace(force_delay=config.get(_EARLIEST) is True)
         return hints
 
     def _place_transfer(self, instruction: Instruction, hints: Hints) -> Hints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from hloopt.analysis.async_operations import (
     SEND_RECV,
@@ -89,6 +90,11 @@ class ResourceTracker:
         """Whether `is_start` or `is_done` can be true of it: a quick no for most."""
         return opcode in _MAY_BE_ASYNCHRONOUS
 
+    @cached_property
+    def asynchronous(self) -> frozenset[Opcode]:
+        """The opcodes for which `may_be_asynchronous` holds."""
+        return frozenset(filter(self.may_be_asynchronous, Opcode))
+
     # -- what is used ---------------------------------------------------------------------------
 
     def uses(self, instruction: Instruction) -> Uses:
@@ -167,6 +173,8 @@ class ResourceTracker:
         called = instruction.called
         if not called or instruction.opcode in ASYNC:
             return self._own_needs(instruction)
+        if len(called) == 1:
+            return self.computation_needs(called[0])
         result: dict[int, int] = {}
         for computation in called:
             _take_largest(result, self.computation_needs(computation))
@@ -189,12 +197,13 @@ class ResourceTracker:
         """The part of each resource a computation has in use at once, at most."""
         found = self._counts.get(computation)
         if found is None:
-            if self._uncounted_callees(computation):
+            steps = self._steps(computation)
+            if steps:
                 for callee in depth_first([computation], self._uncounted_callees):
                     self._counts[callee] = self._count(callee)
+                found = self._counts[computation]
             else:  # as in most bodies of fusions
-                self._counts[computation] = self._count(computation)
-            found = self._counts[computation]
+                found = self._counts[computation] = {}
         return found
 
     def forget(self, computation: Computation) -> None:
@@ -204,19 +213,22 @@ class ResourceTracker:
     def _uncounted_callees(self, computation: Computation) -> list[Computation]:
         return [
             callee
-            for instruction in computation.instructions
-            for callee in instruction.called
+            for step in self._steps(computation)
+            for callee in step.called
             if callee not in self._counts
         ]
 
+    def _steps(self, computation: Computation) -> list[Instruction]:
+        """The instructions that may have a part in what a computation needs."""
+        asynchronous = self.asynchronous
+        return [i for i in computation.instructions if i.called or i.opcode in asynchronous]
+
     def _count(self, computation: Computation) -> dict[int, int]:
-        may_be_asynchronous = self.may_be_asynchronous
-        steps = [i for i in computation.instructions if i.called or may_be_asynchronous(i.opcode)]
+        steps = self._steps(computation)
         running: dict[int, int] = {}
         most: dict[int, int] = {}
         for instruction in reversed(steps):
-            opcode = instruction.opcode
-            if may_be_asynchronous(opcode):
+            if instruction.opcode in self.asynchronous:
                 if self.is_done(instruction):
                     for resource, _ in self.uses(instruction):
                         running[resource] = running.get(resource, 0) + 1

@@ -10,7 +10,7 @@ depth, cost and rank, and a choice compares the *leaders* of the peers, however 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
 
 from hloopt.scheduling.rules.rule import Nodes, Rule
@@ -32,10 +32,7 @@ class _Level:
         """The costs that occur, ascending; none where it does not count how they fill a gap."""
         self.by_cost: dict[float, list[_Entry]] = {}
 
-    def add(self, entry: _Entry, cost: float | None) -> None:
-        heappush(self.entries, entry)
-        if cost is None:
-            return
+    def add_at_cost(self, entry: _Entry, cost: float) -> None:
         if cost not in self.by_cost:
             self.by_cost[cost] = []
             insort(self.costs, cost)
@@ -61,7 +58,9 @@ class _Peers:
             level = self.levels[depth] = _Level()
             heappush(self.depths, -depth)
             self.deepest = self.levels[-self.depths[0]]
-        level.add(entry, cost if self.fills_gaps else None)
+        heappush(level.entries, entry)
+        if self.fills_gaps:
+            level.add_at_cost(entry, cost)
 
 
 class ReadyIndex:
@@ -88,7 +87,9 @@ class ReadyIndex:
         self._changed: dict[int, None] = {}
         """Nodes to be filed again."""
         self._aggressive = bool(state.config.aggressive_scheduling_policies)
-        self._minds_memory = state.config.minds_memory
+        self._unlocks, self._cost = state.facts.unlocks, state.graph.cost
+        self._creates_ready, self._depth = state.ready.creates_ready, state.direction.async_depth
+        self._outlook = state.memory.outlook if state.config.minds_memory else None
 
     def touch(self, node: int) -> None:
         """Note that a node became ready, or that something that rules read of it changed."""
@@ -123,16 +124,23 @@ class ReadyIndex:
         firsts = [level.entries[0][3] for level in self._levels()]
         return [node for node in firsts if resources.needs[node] and not resources.fits(node)]
 
-    def _levels(self) -> Iterator[_Level]:
-        """The deepest level of each set of peers, whose best node is valid."""
+    def _levels(self) -> list[_Level]:
+        """The deepest of all peers, with the best of them valid."""
         self._bring_up_to_date()
         version = self._version
-        for key, peers in list(self._peers.items()):
-            first = peers.deepest.entries[0]
-            if version[first[3]] == first[4] or self._find_deepest(peers):
-                yield peers.deepest
+        levels, gone = [], []
+        for key, peers in self._peers.items():
+            level = peers.deepest
+            first = level.entries[0]
+            if version[first[3]] == first[4]:
+                levels.append(level)
+            elif self._find_deepest(peers):
+                levels.append(peers.deepest)
             else:
-                del self._peers[key]
+                gone.append(key)
+        for key in gone:
+            del self._peers[key]
+        return levels
 
     def all_peers(self, leaders: Nodes) -> Nodes:
         """All nodes that the first rules see as equal to a leader, in the order of the list."""
@@ -160,13 +168,14 @@ class ReadyIndex:
         version = self._version[node] = self._version[node] + 1
         if node in state.graph.group:
             return  # it is scheduled with its group
-        ready_time: float | None = self._clock.ready_time[node]
-        if ready_time is not None and ready_time > self._clock.now:
-            heappush(self._stalled, (ready_time, node, version))
-        else:
-            ready_time = None
-        outlook = state.memory.outlook(node) if self._minds_memory else None
-        key = (self._kind_of(node), ready_time, outlook)
+        clock, stalled_until = self._clock, None
+        if clock.ready_time[node] > clock.now:
+            stalled_until = clock.ready_time[node]
+            heappush(self._stalled, (stalled_until, node, version))
+        kind = self._kind[node]
+        if kind is None:
+            kind = self._kind[node] = self._find_kind(node)
+        key = (kind, stalled_until, self._outlook(node) if self._outlook is not None else None)
         peers = self._peers.get(key)
         if peers is None:
             fills_gaps = self._aggressive and not state.facts.releases_any[node]
@@ -175,18 +184,16 @@ class ReadyIndex:
         position = node if state.top_down else -node
         creates, depth = 0, 0.0
         if self._aggressive:
-            creates, depth = state.ready.creates_ready[node], state.direction.async_depth[node]
-        entry = (-state.facts.unlocks[node], -creates, position, node, version)
-        peers.add(entry, depth, state.graph.cost[node])
+            creates, depth = self._creates_ready[node], self._depth[node]
+        peers.add(
+            (-self._unlocks[node], -creates, position, node, version), depth, self._cost[node]
+        )
 
-    def _kind_of(self, node: int) -> int:
+    def _find_kind(self, node: int) -> int:
         """The same number for nodes that the first rules see as equal, but for time and memory."""
-        kind = self._kind[node]
-        if kind is None:
-            state = self._state
-            facts = (state.resources.fit_fact(node), *(fact(state, node) for fact in self._facts))
-            kind = self._kind[node] = self._kinds.setdefault(facts, len(self._kinds))
-        return kind
+        state = self._state
+        facts = (state.resources.fit_fact(node), *[fact(state, node) for fact in self._facts])
+        return self._kinds.setdefault(facts, len(self._kinds))
 
     # -- the best -------------------------------------------------------------------------------
 

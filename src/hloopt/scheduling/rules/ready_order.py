@@ -27,6 +27,7 @@ class ReadyOrder:
         target_rules = target_rules or TargetRules()
         chain = chain_of(state.config, target_rules)
         self.rules = [rule for rule in chain if rule.applies(state)]
+        self._steps = [(rule.narrow, rule.is_pairwise) for rule in self.rules]
         self._first = sum(1 for _ in takewhile(lambda r: r.reason not in _LAST, self.rules))
         """The number of rules that are before those that the index arranges peers by."""
         self.decisions: Counter[str] = Counter()
@@ -65,12 +66,12 @@ class ReadyOrder:
 
     def _choose(self, nodes: Nodes) -> int:
         state = self.state
-        for position, rule in enumerate(self.rules):
-            if rule.is_pairwise is not None and rule.is_pairwise(state, nodes):
+        for position, (narrow, is_pairwise) in enumerate(self._steps):
+            if is_pairwise is not None and is_pairwise(state, nodes):
                 return self._best_in_pairs(self._with_peers(nodes, position), position)
-            nodes = rule.narrow(state, nodes)
+            nodes = narrow(state, nodes)
             if len(nodes) == 1:
-                self.decisions[rule.reason] += 1
+                self.decisions[self.rules[position].reason] += 1
                 break
         return nodes[0]
 

@@ -31,12 +31,12 @@ def _without(nodes: Nodes, flags: Sequence[bool]) -> Nodes:
 
 def _smallest(nodes: Nodes, keys: Sequence[float]) -> Nodes:
     least = min(keys)
-    return [node for node, key in zip(nodes, keys, strict=True) if key == least]
+    return [nodes[place] for place, key in enumerate(keys) if key == least]
 
 
 def _largest(nodes: Nodes, keys: Sequence[float]) -> Nodes:
     most = max(keys)
-    return [node for node, key in zip(nodes, keys, strict=True) if key == most]
+    return [nodes[place] for place, key in enumerate(keys) if key == most]
 
 
 # -- what programs ask for ------------------------------------------------------------------------
@@ -87,7 +87,8 @@ def no_increase_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Above the memory limit prefer what frees most, and what adds none to what adds some."""
     if not state.memory.is_over_limit:
         return nodes
-    return _smallest(nodes, [min(state.memory.outlook(node)[0], 1) for node in nodes])
+    outlook = state.memory.outlook
+    return _smallest(nodes, [min(outlook(node)[0], 1) for node in nodes])
 
 
 def depth_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -101,7 +102,8 @@ def decrease_memory_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Above the memory limit prefer the better change of usage."""
     if not state.memory.is_over_limit:
         return nodes
-    return _smallest(nodes, [state.memory.outlook(node)[0] for node in nodes])
+    outlook = state.memory.outlook
+    return _smallest(nodes, [outlook(node)[0] for node in nodes])
 
 
 def memory_peak_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -109,7 +111,8 @@ def memory_peak_over_limit(state: SchedulingState, nodes: Nodes) -> Nodes:
     if not state.memory.is_near_limit:
         return nodes
     room = state.memory.limit - state.memory.usage
-    return [node for node in nodes if state.memory.outlook(node)[1] <= room] or nodes
+    outlook = state.memory.outlook
+    return [node for node in nodes if outlook(node)[1] <= room] or nodes
 
 
 def decrease_memory(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -227,7 +230,8 @@ def free_backedup_resource(state: SchedulingState, nodes: Nodes) -> Nodes:
 
 def async_depth(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Prefer what has the longest chain of asynchronous operations still before it."""
-    return _largest(nodes, [state.direction.async_depth[node] for node in nodes])
+    depth = state.direction.async_depth
+    return _largest(nodes, [depth[node] for node in nodes])
 
 
 def avoid_waste(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -238,7 +242,7 @@ def avoid_waste(state: SchedulingState, nodes: Nodes) -> Nodes:
     cost = state.graph.cost
     closest = _smallest(nodes, [abs(gap - cost[node]) for node in nodes])
     releases = state.facts.releases_any
-    return nodes if any(releases[node] for node in closest) else closest
+    return nodes if True in [releases[node] for node in closest] else closest
 
 
 def has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
@@ -246,7 +250,7 @@ def has_some_releases(state: SchedulingState, nodes: Nodes) -> bool:
     if not state.clock.becoming_ready:
         return False
     releases = state.facts.releases_any
-    return any(releases[node] for node in nodes) and not all(releases[node] for node in nodes)
+    return len({releases[node] for node in nodes}) > 1
 
 
 def unlock_done(state: SchedulingState, nodes: Nodes) -> Nodes:
@@ -271,7 +275,8 @@ def may_be_kept(state: SchedulingState, nodes: Nodes) -> bool:
 
 def creates_more_ready_nodes(state: SchedulingState, nodes: Nodes) -> Nodes:
     """Prefer what makes more nodes ready: those that wait for nothing else."""
-    return _largest(nodes, [state.ready.creates_ready[node] for node in nodes])
+    created = state.ready.creates_ready
+    return _largest(nodes, [created[node] for node in nodes])
 
 
 def original_order(state: SchedulingState, nodes: Nodes) -> Nodes:

@@ -17,7 +17,7 @@ class Clock:
     """Times in the unit of the graph's costs, from where scheduling began."""
 
     __slots__ = (
-        *("_behind", "_behind_latency", "_cost", "_sharing"),
+        *("_behind", "_behind_latency", "_cost", "_is_put_off", "_sharing"),
         *("becoming_ready", "now", "ready_time"),
     )
 
@@ -31,8 +31,12 @@ class Clock:
         """The time at which each node can run without a stall; at which it runs, once scheduled."""
         self.becoming_ready: list[float] = []
         """A heap of the times at which ready nodes can run without a stall."""
+        config = tracker.config
+        self._is_put_off = config.resource_sharing or config.enable_selective_resources
+        """Whether ready times may change after a node was reached; else all that is behind it ran
+        before, and its ready time counts."""
         self._sharing = None
-        if tracker.config.resource_sharing:
+        if config.resource_sharing:
             self._sharing = Sharing(graph, direction, tracker, self.ready_time)
 
     def begin(self, node: int) -> None:
@@ -51,7 +55,7 @@ class Clock:
 
     def take(self, node: int) -> None:
         """Run a node. O(edges + log nodes)."""
-        time = self._earliest(node)
+        time = self._earliest(node) if self._is_put_off else max(self.now, self.ready_time[node])
         self.ready_time[node] = time
         self.now = time + self._cost[node]
         if self._sharing is not None:

@@ -34,12 +34,12 @@ class MemoryUse:
             allocated, released = life.allocated_top_down, life.released_top_down
         self.allocated = [allocated(i) for i in graph.instructions]
         self.released = [released(i) for i in graph.instructions]
-        self.inside = [life.peak_inside(i) for i in graph.instructions]
+        self.inside = [life.peak_inside(i) if i.called else 0 for i in graph.instructions]
         self._graph = graph
         self._top_down = top_down
         self._note_change = note_change
         self._outlooks: dict[int, tuple[int, int]] = {}
-        self._readers: dict[int, list[int]] = {}
+        self._readers: list[list[int]] = [[] for _ in life.size]
         """The nodes, by buffer, whose outlook depends on whether it is alive."""
         if self.minds_limit:
             self._find_readers()
@@ -75,16 +75,24 @@ class MemoryUse:
     def take(self, node: int) -> None:
         """Go past a node. O(buffers)."""
         changed = self.pressure.move(self.allocated[node], self.released[node], self.inside[node])
+        outlooks = self._outlooks
         for buffer in changed:
-            for reader in self._readers.get(buffer, ()):
-                self._outlooks.pop(reader, None)
-                self._note_change(reader)
+            for reader in self._readers[buffer]:
+                if reader in outlooks:  # else nobody has asked for it
+                    del outlooks[reader]
+                    self._note_change(reader)
 
     def _find_readers(self) -> None:
-        for node in range(len(self._graph.instructions)):
-            for other in self._seen_with(node):
-                for buffer in {*self.allocated[other], *self.released[other]}:
-                    self._readers.setdefault(buffer, []).append(node)
+        readers, is_done = self._readers, self._graph.is_done
+        for node, (allocated, released) in enumerate(
+            zip(self.allocated, self.released, strict=True)
+        ):
+            for buffer in {*allocated, *released}:
+                readers[buffer].append(node)
+            if is_done[node]:
+                for start in self._seen_with(node)[1:]:
+                    for buffer in {*self.allocated[start], *self.released[start]}:
+                        readers[buffer].append(node)
 
     def _seen_with(self, node: int) -> tuple[int, ...]:
         """A node, and the start that its outlook includes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import compress
 
@@ -43,17 +44,19 @@ def net_uses(graph: ScheduleGraph, tracker: ResourceTracker) -> list[Uses]:
 
 def limited_needs(graph: ScheduleGraph, tracker: ResourceTracker) -> list[Needs]:
     """The resources with a limit that a node needs, each with the number of units."""
-    return [_limited_needs(graph, tracker, node) for node in range(len(graph.instructions))]
+    return [
+        _with_limit(tracker, tracker.needs(instruction)) if uses or instruction.called else ()
+        for instruction, uses in zip(graph.instructions, graph.uses, strict=True)
+    ]
 
 
-def _limited_needs(graph: ScheduleGraph, tracker: ResourceTracker, node: int) -> Needs:
-    instruction = graph.instructions[node]
-    if not instruction.called and not graph.uses[node]:
+def _with_limit(tracker: ResourceTracker, needs: Mapping[int, int]) -> Needs:
+    if not needs:
         return ()
     limits = tracker.resources
     return tuple(
         (resource, count)
-        for resource, count in tracker.needs(instruction).items()
+        for resource, count in needs.items()
         if count and limits[resource].limit is not None
     )
 

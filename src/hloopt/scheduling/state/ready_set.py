@@ -41,7 +41,8 @@ class ReadySet:
             return False
         self.place[node] = len(self.nodes)
         self.nodes.append(node)
-        self.note_change(node)
+        if self.on_change is not None:
+            self.on_change(node)
         return True
 
     def note_change(self, node: int) -> None:
