@@ -238,7 +238,7 @@ overlap-fuzz: $(DEV) ## overlap-search on COUNT random loops (1000) keeps what t
 		--jobs $(PYTEST_WORKERS)
 
 .PHONY: overlap-table
-overlap-table: $(DEV) ## recorded training steps made shorter by overlap-search, XLA:GPU's judgement into docs/; needs ASK
+overlap-table: $(DEV) ## recorded training steps made shorter by overlap-search, XLA:GPU's judgement into docs/; needs ASK; resumes
 	$(BIN)/python tools/overlap_table.py --shared $(HLOOPT_SHARED) \
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) --write
 
