@@ -54,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         missing = {folder.name for folder in folders} - {row.name for row in rows}
         if missing:
             lines.append(f"Not made: {', '.join(sorted(missing))}.")
-        lines.append(f"{settings}; `make overlap-table` makes this table.")
+        made = f"`make overlap-table COUNT={options.iterations}` makes this table"
+        lines.append(f"{settings}; {made}.")
         tables[name] = "\n".join(lines)
         print(f"{tables[name]}\n")
     if options.write:

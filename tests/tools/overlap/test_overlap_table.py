@@ -38,7 +38,7 @@ def test_rows_that_are_not_done_are_named(shared: Path, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| a | 2.00 → 1.00 | 0.500 |")
     assert "Not made: b." in lines
-    assert "200 iterations, seed 0; `make overlap-table` makes this table." in lines
+    assert lines[-2] == ("200 iterations, seed 0; `make overlap-table COUNT=200` makes this table.")
 
 
 def test_a_row_that_is_made_is_kept(
