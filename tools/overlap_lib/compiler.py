@@ -75,11 +75,11 @@ class XlaGpu:
         return text
 
     def combined(self, text: str, flags: Sequence[str] = ()) -> Finished:
-        """What XLA makes of a program that has come to its combiners. Raises Failed."""
+        """Let XLA go on with a program that has come to its combiners. Raises Failed."""
         return self._finished(text, (*_COMBINERS, *_BEHIND_COMBINERS), flags)
 
     def finished(self, text: str) -> Finished:
-        """What XLA makes of a program behind its combiners. Raises Failed."""
+        """Let XLA finish a program behind its combiners. Raises Failed."""
         return self._finished(text, _BEHIND_COMBINERS, ())
 
     def _finished(self, text: str, passes: Sequence[str], flags: Sequence[str]) -> Finished:

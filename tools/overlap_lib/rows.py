@@ -42,7 +42,7 @@ class Row:
 
 
 def allowed_iterations(module: Module, iterations: int) -> int:
-    """So many, or as many as very large programs are given."""
+    """The number of trials for a program: so many, fewer for very large ones."""
     return min(iterations, _MOST_TRIED // sum(1 for _ in module.instructions()))
 
 
@@ -75,7 +75,7 @@ def _ms(microseconds: float) -> str:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """What a table comes to, in sentences."""
+    """The sentences that sum a table up."""
     waiting = [row for row in rows if row.waits]
     out = [row.name for row in rows if not row.waits]
     undone = [row.name for row in rows if row.is_undone]

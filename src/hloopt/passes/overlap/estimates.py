@@ -22,7 +22,7 @@ _PLACES = ("names", "loops")
 
 @dataclass(slots=True)
 class Estimates:
-    """What changes save of a step, as a share of it.
+    """The share of a step that changes are expected to save.
 
     A change that has been tried, at whatever place, is expected to save again what it saved then.
     Of one that has not, the waiting is known that is at stake, and what part of it changes of that
