@@ -38,7 +38,7 @@ def given(root: Path) -> Judged:
 
 def search(given: Judged, *families: str) -> OverlapSearch:
     options = {"decisions": families} if families else {}
-    judge = CountingJudge(OverlapOptions(target="h100_sxm", **options))  # type: ignore[arg-type]
+    judge = CountingJudge(OverlapOptions(target="h100_sxm", **options))  # type: ignore[arg-type]  # texts
     return OverlapSearch(judge, Goal(PLENTY, given), given)
 
 

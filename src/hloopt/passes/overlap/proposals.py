@@ -25,7 +25,7 @@ _THRESHOLDS = tuple(mebibytes << 20 for mebibytes in (32, 128, 512, 1 << 20))
 _MOST_COMBINED = 256
 _ORDERS = "hlo-memory-scheduler"
 ALGORITHMS = ("list", "dfs", "post-order", "bfs")
-"""Those of the memory scheduler, whose orders the other scheduler begins with."""
+"""The algorithms of the memory scheduler, whose orders the other scheduler begins with."""
 _PARTS = ((2, None), (4, None), (2, 1), (4, 1))
 """Numbers of parts of a collective, and how many dots in a row work on them."""
 
