@@ -240,9 +240,10 @@ overlap-fuzz: $(DEV) ## overlap-search on COUNT random loops (1000) keeps what t
 		--jobs $(PYTEST_WORKERS)
 
 .PHONY: overlap-table
-overlap-table: $(DEV) ## recorded training steps made shorter by overlap-search, XLA:GPU's judgement into docs/; needs ASK
+overlap-table: $(DEV) ## recorded training steps made shorter by COUNT trials (200), XLA:GPU's judgement into docs/; needs ASK; resumes
 	$(BIN)/python tools/overlap_table.py --shared $(HLOOPT_SHARED) \
-		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) --write
+		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
+		--iterations $(or $(COUNT),200) --write
 
 .PHONY: pass-agreement
 pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus (400), into docs/; needs ASK; resumes

@@ -10,19 +10,15 @@ from typing import Any
 
 from hloopt.files import load
 from hloopt.ir import Module
-from hloopt.ir.clone import clone_module
-from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.overlap.judging import Judge
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.times import model_of
-from hloopt.text import print_module
-from oracle_script import oracle_script
 
+PAGE = 2 << 20
+"""Bytes of a page of device memory."""
 TARGET = "h100_sxm"
 """The device that the steps were recorded for."""
-_TIMEOUT = 1500.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +33,14 @@ class Step:
     allocated: int
     """Bytes, by XLA."""
 
-
-class OrdersLost(Exception):
-    """XLA did not keep an order."""
+    def is_no_worse(self, other: Step) -> bool:
+        """Whether no model finds it longer than another, and no page more is allocated."""
+        rounding = 1 + 1e-5  # XLA prints six digits
+        return (
+            self.total <= other.total * rounding
+            and self.smooth <= other.smooth * rounding
+            and -(-self.allocated // PAGE) <= -(-other.allocated // PAGE)
+        )
 
 
 def recorded(variant: Path) -> Step:
@@ -47,40 +48,10 @@ def recorded(variant: Path) -> Step:
     report = json.loads((variant / "lhs.json").read_text(encoding="utf-8"))
     memory = json.loads((variant / "memory_summary.json").read_text(encoding="utf-8"))
     module = load(str(variant / "after_lhs.hlo.gz"))
-    return _step(module, report["after"], memory["total_bytes"])
+    return step_of(module, report["after"], memory["total_bytes"])
 
 
-def forced(module: Module, shared: Path, python: str, devices: int) -> Step:
-    """The step that XLA:GPU makes of a scheduled module, whose order it is made to keep.
-
-    Raises OrdersLost where it does not, HloError where it fails.
-    """
-    compiler = oracle_script(shared / "oracle", "xla_gpu")
-    orders = oracle_script(shared / "oracle", "forced_order")
-    wanted = {
-        computation.name: [instruction.name for instruction in computation.instructions]
-        for computation in module.computations.values()
-        if not computation.is_fusion
-    }
-    result = compiler.schedule(
-        orders.force(_without_schedule(module), wanted),
-        target=TARGET,
-        devices=devices,
-        until="memory",
-        python=python,
-        timeout=_TIMEOUT,
-    )
-    made = result.step("latency-hiding-scheduler")
-    if not made:
-        raise OrdersLost(str(result.error or result.log[-500:]))
-    got = orders.orders(made[0].after)
-    lost = [name for name, order in wanted.items() if name in got and got[name] != order]
-    if lost:
-        raise OrdersLost(f"the orders of {', '.join(lost)}")
-    return _step(module, result.lhs["after"], result.memory["total_bytes"])
-
-
-def _step(module: Module, report: Sequence[Mapping[str, Any]], allocated: int) -> Step:
+def step_of(module: Module, report: Sequence[Mapping[str, Any]], allocated: int) -> Step:
     """Computations without asynchronous operations are not in XLA's report: they take the sum of
     their instructions' times. What a step takes beyond that sum is waiting, for collectives and
     for copies to and from the host."""
@@ -94,9 +65,3 @@ def _step(module: Module, report: Sequence[Mapping[str, Any]], allocated: int) -
         work += busy * run.runs
         total += cycles.get(computation.name, busy) * run.runs
     return Step(total, total - work, judge.smooth_seconds(module) * 1e6, allocated)
-
-
-def _without_schedule(module: Module) -> str:
-    copy, _ = clone_module(module)
-    create_pass("hlo-descheduler", {}).run(copy, PassContext(wants_remarks=False))
-    return print_module(copy)

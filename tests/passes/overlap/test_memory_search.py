@@ -124,7 +124,8 @@ def test_memory_goes_before_time_where_a_step_may_be_longer(scores: str) -> None
     assert smaller.allocated < given.allocated
     assert smaller.seconds > given.seconds
     assert Goal(9 << 20, given, may_be_longer=True).is_better(smaller, given)
-    assert not Goal(9 << 20, given).fits(smaller)
+    assert Goal(9 << 20, given).fits(smaller)
+    assert not Goal(9 << 20, given).is_allowed(smaller)
 
 
 def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:

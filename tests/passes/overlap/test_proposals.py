@@ -9,7 +9,7 @@ import pytest
 from hloopt.passes.overlap.decisions import Decision, Draft
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import FAMILIES, Family, OverlapOptions
-from hloopt.passes.overlap.proposals import proposals
+from hloopt.passes.overlap.proposals import ALGORITHMS, proposals
 from hloopt.text import parse_module
 
 A = "f32[512,512]{1,0}"
@@ -130,3 +130,15 @@ def test_each_decision_that_is_proposed_can_be_made_or_changes_nothing(layers: s
         program = judged(text)
         for change in proposals(program, FAMILIES):
             program.draft.after(*change)
+
+
+def test_another_order_to_begin_with_is_proposed_until_one_is_chosen(layers: str) -> None:
+    program = judged(layers)
+    begun = list(proposals(program, ("order",)))
+    assert [decision.what for (decision,) in begun] == [
+        f"begin with the order of the memory scheduler {algorithm}" for algorithm in ALGORITHMS
+    ]
+    draft = program.draft.after(*begun[0])
+    assert draft is not None
+    program = Judge(OverlapOptions(target="h100_sxm")).finish(draft)
+    assert list(proposals(program, ("order",))) == []

@@ -63,18 +63,26 @@ GOAL = Goal(100, judged())
         (judged(1.1, 0.5, 0.5), False),
     ],
 )
-def test_a_program_fits_that_no_model_finds_longer_and_that_has_the_memory(
+def test_a_program_is_allowed_that_no_model_finds_longer_and_that_has_the_memory(
     program: Judged, does: bool
 ) -> None:
-    assert GOAL.fits(program) == does
+    assert GOAL.is_allowed(program) == does
     assert GOAL.is_better(program, judged()) == does
 
 
 def test_a_walk_may_need_a_little_more_memory() -> None:
     program = judged(0.9, allocated=105)
     assert GOAL.fits(program, 1.1)
-    assert GOAL.is_better(program, judged(), slack=1.1)
+    assert GOAL.is_nearer(program, judged(), slack=1.1)
+    assert not GOAL.is_nearer(program, judged())
     assert not GOAL.is_better(program, judged())
+
+
+def test_on_the_way_a_model_may_find_a_program_longer() -> None:
+    program = judged(0.5, smooth=1.1)
+    assert GOAL.is_nearer(program, judged())
+    assert not GOAL.is_better(program, judged())
+    assert GOAL.is_better(judged(), program)
 
 
 def test_of_programs_that_do_not_fit_the_smaller_is_better() -> None:

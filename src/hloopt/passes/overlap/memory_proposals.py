@@ -8,10 +8,10 @@ from hloopt.diagnostics import counted
 from hloopt.passes.overlap.decisions import Decision
 from hloopt.passes.overlap.judging import Judged
 from hloopt.passes.overlap.options import Family
+from hloopt.passes.overlap.proposals import ALGORITHMS, begun_with
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.7)
 """Of the limit: rematerialization and the scheduler count memory before it is packed."""
-_ALGORITHMS = ("list", "dfs", "post-order", "bfs")
 _BLOCK = 8
 """Instructions in a row that are recomputed together."""
 
@@ -45,13 +45,9 @@ def _recomputed(goals: list[int]) -> Iterator[Decision]:
 
 
 def _minimized(goals: list[int]) -> Iterator[Decision]:
-    for algorithm in _ALGORITHMS:
-        what = f"begin with the order of the memory scheduler {algorithm}"
-        yield _late("hlo-memory-scheduler", "algorithm", algorithm, what)
+    for algorithm in ALGORITHMS:
+        yield begun_with(algorithm, "minimize")
     for goal in goals:
+        options = (("device_memory_size", goal),)
         what = f"schedule for a device of {counted(goal, 'byte')}"
-        yield _late("latency-hiding-scheduler", "device_memory_size", goal, what)
-
-
-def _late(pass_name: str, option: str, value: object, what: str) -> Decision:
-    return Decision("minimize", pass_name, ((option, value),), what, is_late=True)
+        yield Decision("minimize", "latency-hiding-scheduler", options, what, is_late=True)

@@ -31,7 +31,9 @@ class OverlapOptions(SearchLimits):
         "is given, in whole pages of 2 MiB",
     )
     decisions: tuple[Family, ...] = option(
-        FAMILIES, "which kinds of decisions to make: order is the search of the scheduler"
+        FAMILIES,
+        "which kinds of decisions to make: order is the one to begin with and the search of the "
+        "scheduler, for a module with a schedule",
     )
     overlap_limit: int = option(1, "collectives that may be in flight at a time")
 

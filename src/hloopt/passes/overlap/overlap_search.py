@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from hloopt.diagnostics import counted
@@ -37,12 +38,12 @@ class OverlapSearchPass(DecidingPass):
     buffer assignment finds. What makes it shorter and fits stays.
 
     A module with a schedule comes back with one, one without as a module that XLA can go on from:
-    collectives synchronous, without the copies. The result is never longer than the module as it
-    was given: not by the model of time, not where its tables are smoothed so that times never fall
-    where sizes grow, and not by the times that XLA's scheduler goes by. It never needs more memory
-    than `memory_limit`. Remarks tell what each decision bought. With `iterations`
-    it depends on the module, the options and the seed alone. Each trial is near-linear in the
-    module.
+    collectives synchronous, without the copies, the order undecided. The result is never longer
+    than the module as it was given: not by the model of time, not where its tables are smoothed so
+    that times never fall where sizes grow, and not by the times that XLA's scheduler goes by. It
+    never needs more memory than `memory_limit`. Remarks tell what each decision bought. With
+    `iterations` it depends on the module, the options and the seed alone. Each trial is near-linear
+    in the module.
     """
 
     Options: ClassVar[type[OverlapOptions]] = OverlapOptions
@@ -56,6 +57,9 @@ class OverlapSearchPass(DecidingPass):
 
     def search(self, module: Module, context: PassContext) -> bool:
         options = self.options
+        if not module.is_scheduled:  # an order would be lost
+            kinds = tuple(kind for kind in options.decisions if kind != "order")
+            options = replace(options, decisions=kinds)
         judge = Judge(options)
         given = given_program(module, judge)
         limit = options.memory_limit
@@ -81,8 +85,6 @@ class OverlapSearchPass(DecidingPass):
     def _adopt(
         self, module: Module, given: Judged, best: Judged, judge: Judge, context: PassContext
     ) -> bool:
-        if not module.is_scheduled and not best.decisions:
-            return False  # the order alone would be lost
         if not context.apply(module.entry.root, _outcome(given, best)):
             return False
         self.tell(module, given, best, judge, context)

@@ -23,6 +23,9 @@ _COMBINED = {
 }
 _THRESHOLDS = tuple(mebibytes << 20 for mebibytes in (32, 128, 512, 1 << 20))
 _MOST_COMBINED = 256
+_ORDERS = "hlo-memory-scheduler"
+ALGORITHMS = ("list", "dfs", "post-order", "bfs")
+"""The algorithms of the memory scheduler, whose orders the other scheduler begins with."""
 _PARTS = ((2, None), (4, None), (2, 1), (4, 1))
 """Numbers of parts of a collective, and how many dots in a row work on them."""
 
@@ -36,6 +39,7 @@ def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[De
         *_on_each(sites, judged),
         *_on_loops(judged.draft.module),
         *_alone_in_parts(sites, judged),
+        *(_begun_otherwise(judged) if sites else ()),
     )
     for decisions in changes:
         wanted = tuple(each for each in decisions if each.family in families)
@@ -118,6 +122,19 @@ def _on_loops(module: Module) -> Iterator[tuple[Decision, ...]]:
             what = f"make two trips of %{loop.name} in one"
             options = (("loops", (loop.name,)), ("unroll_strategy", "double-buffer"))
             yield (Decision("unroll", "double-buffer-loop-unrolling", options, what),)
+
+
+def _begun_otherwise(judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    """Decisions to begin with another order, where that is not decided yet."""
+    if not any(decision.pass_name == _ORDERS for decision in judged.decisions):
+        for algorithm in ALGORITHMS:
+            yield (begun_with(algorithm, "order"),)
+
+
+def begun_with(algorithm: str, family: Family) -> Decision:
+    """The decision to begin with the order of an algorithm of the memory scheduler."""
+    what = f"begin with the order of the memory scheduler {algorithm}"
+    return Decision(family, _ORDERS, (("algorithm", algorithm),), what, is_late=True)
 
 
 def _loop(site: Instruction) -> Instruction | None:

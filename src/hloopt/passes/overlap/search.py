@@ -10,9 +10,11 @@ from math import prod
 
 from hloopt.diagnostics import PassRefused
 from hloopt.passes.overlap.decisions import Decision, Draft
+from hloopt.passes.overlap.estimates import Change, Estimates
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.proposals import proposals
 from hloopt.search_budget import SearchBudget
+from hloopt.text import print_module
 
 _LEAST_GAIN = 1e-3
 """The share of a step by which a decision has to shorten it."""
@@ -23,6 +25,8 @@ _FIRST = 0.5
 _NEAR = 1.02
 """How far above the limit a program may be for an order to be found that fits."""
 
+_PATIENCE = 0.25
+"""The part of what is left of the budget after which the best change so far of a place is made."""
 _DROPPED = 0.5
 """How often chance drops a decision."""
 _ADDED = 3
@@ -45,17 +49,26 @@ class Goal:
     given: Judged
     may_be_longer: bool = False
 
-    def is_better(self, one: Judged, other: Judged, *, slack: float = 1, least: float = 0) -> bool:
-        """Whether a program fits, within `slack`, and is shorter by the share `least` at least; of
-        two that do not fit, whether it needs less memory."""
+    def is_better(self, one: Judged, other: Judged, *, least: float = 0) -> bool:
+        """Whether one is the better result: one that is allowed, then as `is_nearer` says."""
+        if self.is_allowed(one) != self.is_allowed(other):
+            return self.is_allowed(one)
+        return self.is_nearer(one, other, least=least)
+
+    def is_nearer(self, one: Judged, other: Judged, *, slack: float = 1, least: float = 0) -> bool:
+        """Whether a program has the memory it needs, within `slack`, and is shorter by the share
+        `least` at least; of two that do not, whether it needs less."""
         if not self.fits(one, slack):
             return not self.fits(other, slack) and one.allocated < other.allocated
         return not self.fits(other, slack) or self.length(one) < self.length(other) * (1 - least)
 
-    def fits(self, judged: Judged, slack: float = 1) -> bool:
+    def is_allowed(self, judged: Judged) -> bool:
         """Whether a program needs no more memory than it may, and no more time by any model."""
-        is_small = judged.allocated <= self.limit * slack
-        return is_small and (self.may_be_longer or max(self._ratios(judged)) <= 1)
+        return self.fits(judged) and (self.may_be_longer or max(self._ratios(judged)) <= 1)
+
+    def fits(self, judged: Judged, slack: float = 1) -> bool:
+        """Whether a program needs no more memory than it may, within `slack`."""
+        return judged.allocated <= self.limit * slack
 
     def length(self, judged: Judged) -> float:
         """The length of a step, that of the program as it was given being 1."""
@@ -84,6 +97,9 @@ class OverlapSearch:
     best: Judged
     tried: dict[Key, Judged | None] = field(default_factory=dict)
     """By decisions how they were judged; None where they cannot be made."""
+    _by_content: dict[tuple[str, Key], Judged | None] = field(default_factory=dict, init=False)
+    """Different decisions may come to the same program."""
+    _estimates: Estimates = field(default_factory=Estimates, init=False)
 
     def run(self, budget: SearchBudget) -> None:
         """Search until the budget is used up, or there is nothing to decide."""
@@ -103,32 +119,47 @@ class OverlapSearch:
             place = self._step(place, slack, budget, until)
 
     def _nearby(self, chance: random.Random, budget: SearchBudget) -> Judged | None:
-        """The best program with one decision less and a few more, all by chance."""
+        """The best program with one decision less and a few more, all by chance: the more a change
+        is expected to save, the likelier it is made."""
         draft: Draft | None = self.best.draft
         if self.best.decisions and chance.random() < _DROPPED:
             draft = self.best.draft.without(chance.randrange(len(self.best.decisions)))
-        changes = list(self._proposals(self.best))
-        for change in chance.sample(changes, min(chance.randint(1, _ADDED), len(changes))):
-            if draft is not None:
+        ranked = self._estimates.ranked(self._proposals(self.best), self.best)
+        weights = [max(expected, _LEAST_GAIN) for expected, _ in ranked]
+        for _, change in chance.choices(ranked, weights, k=chance.randint(1, _ADDED)):
+            if draft is not None and not _is_made(change, draft):
                 draft = draft.after(*change) or draft
         if draft is None:
             return None
         return self.judged(draft.decisions, lambda: draft, budget)
 
-    def _proposals(self, judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    def _proposals(self, judged: Judged) -> Iterator[Change]:
         return proposals(judged, self.judge.options.decisions)
 
     def _step(
         self, place: Judged, slack: float, budget: SearchBudget, until: float
     ) -> Judged | None:
-        """The first change of a place that is better; None where none is, or none can be tried."""
-        for change in self._proposals(place):
+        """The best change of a place that was found; None where none is better.
+
+        Changes are tried from the most promising on, until none is expected to save more than the
+        best has saved, or a part of the budget is used.
+        """
+        begin = budget.part
+        most = begin + (until - begin) * _PATIENCE
+        best: Judged | None = None
+        for expected, change in self._estimates.ranked(self._proposals(place), place):
+            if best is not None and (expected <= self._saved(best, place) or budget.part > most):
+                return best
             decisions = (*place.decisions, *change)
             judged = self.judged(decisions, partial(place.draft.after, *change), budget)
-            if judged is not None and self._is_step(judged, place, slack):
-                return judged
             if budget.part >= until:
-                return None
+                return best
+            self._estimates.learn(change, place, self._saved(judged, place) if judged else 0.0)
+            if judged is not None and self._is_step(judged, best or place, slack):
+                best = judged
+        return best or self._with_one_less(place, slack, budget)
+
+    def _with_one_less(self, place: Judged, slack: float, budget: SearchBudget) -> Judged | None:
         for number in range(len(place.decisions)):
             rest = (*place.decisions[:number], *place.decisions[number + 1 :])
             judged = self.judged(rest, partial(place.draft.without, number), budget)
@@ -136,8 +167,12 @@ class OverlapSearch:
                 return judged
         return None
 
+    def _saved(self, judged: Judged, place: Judged) -> float:
+        """The share of a step at a place by which a program is shorter."""
+        return 1 - self.goal.length(judged) / self.goal.length(place)
+
     def _is_step(self, judged: Judged, place: Judged, slack: float) -> bool:
-        return self.goal.is_better(judged, place, slack=slack, least=_LEAST_GAIN)
+        return self.goal.is_nearer(judged, place, slack=slack, least=_LEAST_GAIN)
 
     def judged(
         self,
@@ -145,32 +180,54 @@ class OverlapSearch:
         make: Callable[[], Draft | None],
         budget: SearchBudget,
     ) -> Judged | None:
-        key = tuple((each.pass_name, each.options) for each in decisions)
+        key = _key(decisions)
         if key in self.tried:
             return self.tried[key]
-        if not budget.take():
+        if budget.part >= 1:
             return None
         self.tried[key] = None
         draft = make()
         if draft is None:
             return None
-        try:
-            judged = self.tried[key] = self.judge.finish(draft)
-        except PassRefused:  # resources do not suffice for it
-            return None
-        if self.goal.is_better(judged, self.best, least=_LEAST_GAIN):
+        late = _key(tuple(each for each in decisions if each.is_late))
+        content = print_module(draft.module), late
+        if content not in self._by_content:
+            if not budget.take():
+                return None
+            self._by_content[content] = self._finished(draft)
+        judged = self.tried[key] = self._by_content[content]
+        if judged is not None and self.goal.is_better(judged, self.best, least=_LEAST_GAIN):
             self.best = judged
         return judged
 
+    def _finished(self, draft: Draft) -> Judged | None:
+        try:
+            return self.judge.finish(draft)
+        except PassRefused:  # resources do not suffice for it
+            return None
+
     def shortest(self, number: int) -> list[Judged]:
         """That many of the shortest programs that nearly fit, the best first. An order may be found
-        that needs less memory."""
+        that needs less memory. Of equally long ones that with the fewest decisions comes first."""
         near = [
             judged
-            for judged in self.tried.values()
+            for judged in self._by_content.values()
             if judged is not None and self.goal.fits(judged, _NEAR) and judged is not self.best
         ]
-        return [self.best, *sorted(near, key=self.goal.length)[: number - 1]]
+        return [self.best, *sorted(near, key=self._by_length)[: number - 1]]
+
+    def _by_length(self, judged: Judged) -> tuple[float, int]:
+        return round(self.goal.length(judged) / _LEAST_GAIN), len(judged.decisions)
+
+
+def _key(decisions: tuple[Decision, ...]) -> Key:
+    return tuple((each.pass_name, each.options) for each in decisions)
+
+
+def _is_made(change: Change, draft: Draft) -> bool:
+    """Whether it is decided already how a program is finished."""
+    late = {each.pass_name for each in draft.decisions if each.is_late}
+    return any(each.pass_name in late for each in change)
 
 
 def _ratio(seconds: float, given: float) -> float:

@@ -1,0 +1,47 @@
+"""Steps that are decided before XLA's combiners: XLA finishes them, and the best is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.tools.overlap.fake_xla import fake_xla
+from tests.tools.overlap.steps import step
+
+from overlap_lib.programs import Contest, decided
+
+
+@pytest.fixture(scope="module")
+def layers(root: Path) -> str:
+    return (root / "tests/golden/passes/overlap-search/example.hlo").read_text(encoding="utf-8")
+
+
+def test_the_best_that_xla_finishes_is_taken(layers: str) -> None:
+    xla = fake_xla()
+    row = decided("layers", layers, xla, iterations=16, seed=0)
+    assert row.ours.total < row.default.total
+    assert row.ours.is_no_worse(row.default)
+    assert row.decisions
+    assert 0 < row.tried <= 16
+    assert not row.is_undone
+    assert xla.asked[:6] == [
+        *("default", "pipelined", "combined by default", "combined by default"),
+        *("combined 3145728", "combined 314572800"),
+    ]
+    assert {"finished", "forced"} <= {*xla.asked[6:]}
+
+
+def test_what_xla_refuses_is_left_out(layers: str) -> None:
+    row = decided("layers", layers, fake_xla(refuses=True), iterations=2, seed=0)
+    assert row.ours == row.default == row.best
+    assert row.decisions == 0
+
+
+def test_of_a_contest_nothing_wins_that_is_worse_in_any_way() -> None:
+    contest = Contest(step(1000), step(1000))
+    contest.offer(step(900, allocated=1 << 30), 1)
+    contest.offer(step(1100), 2)
+    assert contest.best == step(1000)
+    contest.offer(step(950), 3)
+    contest.offer(step(970), 4)
+    assert (contest.best, contest.decisions) == (step(950), 3)
