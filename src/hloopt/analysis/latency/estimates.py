@@ -66,12 +66,14 @@ class Estimates:
             return Time(kernel.seconds * _MEGA, origin)
         own = self.bound(instruction).seconds * _MEGA
         origin = Origin.RATES if self.is_known(instruction) else Origin.GUESS
+        return self.with_host(instruction, Time(own, origin))
+
+    def with_host(self, instruction: Instruction, time: Time) -> Time:
+        """`time`, or that of what goes over the link to the host, if that takes longer."""
         over_link = self._bytes_over_link(instruction)
-        if over_link:
-            link = self.links.host_time(over_link)
-            if link.cycles > own:
-                return link
-        return Time(own, origin)
+        if not over_link:
+            return time
+        return max(time, self.links.host_time(over_link), key=lambda each: each.cycles)
 
     def bound(self, instruction: Instruction) -> Bound:
         """The bound of a kernel; of a loop fusion by the bytes that it needs of its operands.
@@ -98,7 +100,7 @@ class Estimates:
         """
         source, result = start.operands[0].shape, start.shape.elements[0]
         size = leaf_bytes(source)
-        if _host_bytes(start.shape):
+        if host_bytes(start.shape):
             return self.links.host_time(size)
         seconds = self.roofline.memory.seconds(((source, size), (result, size)))
         return Time(seconds * _MEGA, Origin.RATES if seconds or not size else Origin.GUESS)
@@ -120,9 +122,11 @@ class Estimates:
         cost = self._costs.of(instruction)
         if instruction.opcode in _HOST_OPCODES:
             return cost.bytes_accessed
-        taken = [operand.shape for operand in instruction.operands]
-        read = min(sum(map(_host_bytes, taken)), cost.bytes_read)
-        return read + min(_host_bytes(instruction.shape), cost.bytes_written)
+        sizes = cost.operand_bytes or (cost.bytes_read,) * len(instruction.operands)
+        pairs = zip(instruction.operands, sizes, strict=False)  # calls count no operand
+        read = sum(min(host_bytes(operand.shape), size) for operand, size in pairs)
+        read = min(read, cost.bytes_read)
+        return read + min(host_bytes(instruction.shape), cost.bytes_written)
 
 
 def is_nothing(instruction: Instruction) -> bool:
@@ -132,7 +136,7 @@ def is_nothing(instruction: Instruction) -> bool:
     return instruction.opcode in _FREE
 
 
-def _host_bytes(shape: Shape) -> int:
+def host_bytes(shape: Shape) -> int:
     """The bytes of a shape that are in the memory of the host."""
     return sum(
         leaf_bytes(leaf)

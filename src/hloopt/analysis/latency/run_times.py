@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from hloopt.analysis.async_operations import SYNC_COLLECTIVES
 from hloopt.analysis.cost.custom_calls import custom_call_cost
 from hloopt.analysis.gpu_async import is_gpu_begin, is_gpu_end
-from hloopt.analysis.latency.estimates import Estimates, is_nothing
+from hloopt.analysis.latency.estimates import Estimates, host_bytes, is_nothing
 from hloopt.analysis.latency.model import (
     FREE_TIME,
     LatencyModel,
@@ -77,8 +78,10 @@ class RunTimes(LatencyModel):
             return self.whole_time(instruction)
         if is_gpu_begin(instruction) or is_gpu_end(instruction) or instruction.opcode in ASYNC:
             return self._step_time(time)
-        if time.origin is not Origin.GUESS or instruction.opcode in CONTROL_FLOW:
+        if instruction.opcode in CONTROL_FLOW:
             return time
+        if time.origin is not Origin.GUESS:
+            return self._with_host(instruction, time)
         if is_nothing(instruction):
             return FREE_TIME
         estimates = self._estimated()
@@ -135,7 +138,7 @@ class RunTimes(LatencyModel):
             return Time(stated, Origin.STATED)
         for time in (split, whole):
             if time is not None and time.origin not in _NOT_KNOWN:
-                return time
+                return self._with_host(start, time)
         return self._estimate(start)
 
     def _estimate(self, start: Instruction) -> Time:
@@ -147,6 +150,23 @@ class RunTimes(LatencyModel):
         if start.opcode is Opcode.COPY_START:
             return Time(estimates.copy(start).cycles, Origin.GUESS)
         return Time(estimates.exchange(start).cycles, Origin.GUESS)
+
+    def _with_host(self, instruction: Instruction, time: Time) -> Time:
+        """XLA's models take the memory of the host for that of the device: transfers take as long
+        as the link to the host does."""
+        if time.origin in (Origin.PROFILE, Origin.FREE) or not self._has_host_memory:
+            return time
+        if instruction.opcode is Opcode.ASYNC_START:
+            instruction = instruction.called[0].root
+        elif is_gpu_begin(instruction):
+            return time
+        estimates = self._estimated()
+        return time if estimates is None else estimates.with_host(instruction, time)
+
+    @cached_property
+    def _has_host_memory(self) -> bool:
+        """Whether any value is in the memory of the host."""
+        return any(host_bytes(instruction.shape) for instruction in self._module.instructions())
 
     def _estimated(self) -> Estimates | None:
         if self._estimates is None and self.target is not None:
