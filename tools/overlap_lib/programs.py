@@ -80,8 +80,8 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     for start in dict.fromkeys(starts):
         module = parse_module(start)
         trials = allowed_iterations(module, iterations // len(starts))
-        search = _searched(module, theirs[0], trials, seed)
-        tried += len(search.tried)
+        search, taken = _searched(module, theirs[0], trials, seed)
+        tried += taken
         made += _finished(search.shortest(_FINISHED), gpu)
     for each in made:
         contest.offer(each.finished.step, each.decisions)
@@ -100,16 +100,20 @@ def _thresholds(share: float) -> list[str]:
     return [f"--xla_gpu_{kind}_combine_threshold_bytes={size}" for kind in _KINDS]
 
 
-def _searched(start: Module, default: Finished, iterations: int, seed: int) -> OverlapSearch:
-    """A search for decisions, none of whose steps may be worse than XLA's default one."""
+def _searched(
+    start: Module, default: Finished, iterations: int, seed: int
+) -> tuple[OverlapSearch, int]:
+    """A search for decisions, none of whose steps may be worse than XLA's default one, and how many
+    sets of them it tried."""
     families = tuple(family for family in FAMILIES if family != "order")
     options = OverlapOptions(target=TARGET, iterations=iterations, seed=seed, decisions=families)
     judge = Judge(options)
     theirs, _ = clone_module(default.after_scheduler)
     given = judge.judge(Draft(start), theirs)
     search = OverlapSearch(judge, Goal(_in_pages(default.step), given), judge.finish(Draft(start)))
-    search.run(SearchBudget("decisions", options, None))
-    return search
+    budget = SearchBudget("decisions", options, None)
+    search.run(budget)
+    return search, budget.taken
 
 
 def _finished(programs: Sequence[Judged], gpu: XlaGpu) -> Iterator[Made]:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from hloopt.ir import Module
 from hloopt.passes.overlap.decisions import Decision, Draft
 from hloopt.passes.overlap.estimates import Estimates
 from hloopt.passes.overlap.judging import Judged
 from hloopt.text import parse_module
 
 
+def judged(module: Module, seconds: float, exposed: float, waits: Mapping[str, float]) -> Judged:
+    return Judged(
+        seconds=seconds,
+        smooth_seconds=seconds,
+        scheduler_seconds=seconds,
+        exposed=exposed,
+        allocated=100,
+        waits=waits,
+        decisions=(),
+        make=lambda: Draft(module),
+        finish=lambda draft: draft.module,
+    )
+
+
 def place(**waits: float) -> Judged:
     """A step of a second that waits for some collectives."""
     module = parse_module("HloModule m\n\nENTRY e { ROOT p = f32[] parameter(0) }\n")
     exposed = sum(waits.values())
-    return Judged(Draft(module), module, 1.0, 1.0, 1.0, exposed, allocated=100, waits=waits)
+    return judged(module, 1.0, exposed, waits)
 
 
 def split(name: str, parts: int = 2) -> tuple[Decision, ...]:
@@ -63,5 +80,5 @@ def test_kinds_that_save_more_come_first_elsewhere() -> None:
 
 def test_a_step_that_takes_no_time_has_nothing_at_stake() -> None:
     module = parse_module("HloModule m\n\nENTRY e { ROOT p = f32[] parameter(0) }\n")
-    at = Judged(Draft(module), module, 0.0, 0.0, 0.0, 0.0, 0, {})
+    at = judged(module, 0.0, 0.0, {})
     assert [expected for expected, _ in Estimates().ranked([split("a"), combine(1)], at)] == [0, 0]

@@ -70,7 +70,10 @@ def test_what_does_not_fit_stays_with_a_lower_bound(scores: str, limit: int, pro
     (reason,) = reasons_to_stay("memory-search", scores, **{**SEARCH, "memory_limit": limit})
     assert reason.startswith("no decisions were found by which it fits: it needs 12,591,120 bytes")
     assert f"the limit is {limit:,}, the least that was found is 8,396," in reason
-    assert f"; in any order it needs 8,392,704 at %masked, {proved}" in reason
+    assert (
+        f"; its instructions as they are need 8,392,704 in any order, at %masked, {proved}"
+        in reason
+    )
 
 
 def test_only_decisions_of_the_kinds_wanted_are_made(scores: str) -> None:
@@ -137,9 +140,11 @@ def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:
     assert "rematerialize down to 6,606,028 bytes, always" in told
     assert "begin with the order of the memory scheduler bfs" in told
     assert "schedule for a device of 9,437,184 bytes" in told
-    draft = given.draft.after(proposed[0])
+    assert "keep stacks of loops from 256 MiB on in host memory" in told
+    first = next(change for change in proposed if change.family == "rematerialize")
+    draft = given.draft.after(first)
     assert draft is not None
-    (again, *_) = [c for (c,) in memory_proposals(judge.finish(draft), 9 << 20, MEMORY_FAMILIES)]
-    assert again != proposed[0], "it is made already"
+    again = [c for (c,) in memory_proposals(judge.finish(draft), 9 << 20, MEMORY_FAMILIES)]
+    assert first not in again, "it is made already"
     some = [change for (change,) in memory_proposals(given, 9 << 20, ("minimize", "combine"))]
     assert {change.family for change in some} == {"minimize"}

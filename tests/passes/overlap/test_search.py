@@ -39,14 +39,15 @@ def judged(
 ) -> Judged:
     module = parse_module("HloModule m\n\nENTRY e { ROOT p = f32[] parameter(0) }\n")
     return Judged(
-        Draft(module),
-        module,
         seconds=seconds,
         smooth_seconds=smooth,
         scheduler_seconds=scheduler,
         exposed=0.0,
         allocated=allocated,
         waits={},
+        decisions=(),
+        make=lambda: Draft(module),
+        finish=lambda draft: draft.module,
     )
 
 

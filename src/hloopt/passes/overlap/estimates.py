@@ -55,7 +55,7 @@ class Estimates:
 
 
 def _kind(change: Change) -> tuple[object, ...]:
-    """How a change is made, wherever."""
+    """The passes and options of a change, without the places."""
     return tuple(
         (each.pass_name, *(option for option in each.options if option[0] not in _PLACES))
         for each in change

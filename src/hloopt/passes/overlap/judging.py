@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from hloopt.analysis.latency.run_times import RunTimes
@@ -32,13 +33,10 @@ _ASYNCHRONOUS: Mapping[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A program as it runs after decisions."""
+@dataclass(frozen=True)
+class Figures:
+    """The time and memory of a program as it runs after decisions."""
 
-    draft: Draft
-    module: Module
-    """Scheduled, collectives asynchronous."""
     seconds: float
     smooth_seconds: float
     """The time of a step where tables are smoothed: times never fall where sizes grow."""
@@ -51,9 +49,27 @@ class Judged:
     waits: Mapping[str, float] = field(repr=False)
     """By collective of the draft the seconds of waiting for it, all runs together."""
 
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        return self.draft.decisions
+
+@dataclass(frozen=True)
+class Judged(Figures):
+    """A program after decisions, with its figures.
+
+    Where these are from another process, the program itself is made when it is asked for.
+    """
+
+    decisions: tuple[Decision, ...]
+    make: Callable[[], Draft] = field(repr=False)
+    finish: Callable[[Draft], Module] = field(repr=False)
+
+    @cached_property
+    def draft(self) -> Draft:
+        """The program without a schedule, collectives synchronous."""
+        return self.make()
+
+    @cached_property
+    def module(self) -> Module:
+        """The program scheduled, collectives asynchronous."""
+        return self.finish(self.draft)
 
 
 @dataclass(slots=True)
@@ -63,30 +79,52 @@ class Judge:
     options: OverlapOptions
 
     def finish(self, draft: Draft, order: Mapping[str, object] | None = None) -> Judged:
-        """Make collectives asynchronous, insert copies and schedule, as XLA:GPU does.
+        """Make a draft run as XLA:GPU does, and judge it.
 
         `order` are options of the scheduler's search for a better order, if there is to be one.
         """
+        module = self._marked(draft, order)
+        figures = self.figures(module)
+        _unmark(module)
+        return _judged(figures, draft, module)
+
+    def judge(self, draft: Draft, module: Module) -> Judged:
+        """Judge a scheduled module that is made of a draft."""
+        return _judged(self.figures(module), draft, module)
+
+    def figures_of(self, draft: Draft) -> Figures:
+        """The figures of a draft once it runs as XLA:GPU runs it."""
+        return self.figures(self._marked(draft, None))
+
+    def foreseen(
+        self, figures: Figures, decisions: tuple[Decision, ...], make: Callable[[], Draft]
+    ) -> Judged:
+        """A program whose figures are known already."""
+        return Judged(**vars(figures), decisions=decisions, make=make, finish=self._finished)
+
+    def _finished(self, draft: Draft) -> Module:
+        module = self._marked(draft, None)
+        _unmark(module)
+        return module
+
+    def _marked(self, draft: Draft, order: Mapping[str, object] | None) -> Module:
+        """A copy as XLA:GPU runs it, scheduled; starts of collectives say what they are of."""
         module, _ = clone_module(draft.module)
         _mark(module)
         run_passes(module, _with_late(self._passes(order), draft.decisions))
-        return self.judge(draft, module)
+        return module
 
-    def judge(self, draft: Draft, module: Module) -> Judged:
-        """Judge a scheduled module that is made of a draft; its marks are removed."""
+    def figures(self, module: Module) -> Figures:
+        """The figures of a scheduled module."""
         run = self.simulated(module)
         second = _cycles_per_second(run)
-        waits = _waits(run, second)
-        _unmark(module)
-        return Judged(
-            draft,
-            module,
+        return Figures(
             seconds=run.makespan / second,
             smooth_seconds=self.smooth_seconds(module),
             scheduler_seconds=self._scheduler_seconds(module),
             exposed=run.exposed / second,
             allocated=analyze_memory(module, backend=GPU).statistics.total_allocation_bytes,
-            waits=waits,
+            waits=_waits(run, second),
         )
 
     def simulated(self, module: Module) -> Simulation:
@@ -141,6 +179,15 @@ class Judge:
             ("latency-hiding-scheduler", {**self._scheduler, "search": search}),
             "gpu-convert-async-collectives-to-sync",
         ]
+
+
+def _judged(figures: Figures, draft: Draft, module: Module) -> Judged:
+    return Judged(
+        **vars(figures),
+        decisions=draft.decisions,
+        make=lambda: draft,
+        finish=lambda _: module,
+    )
 
 
 def _with_late(passes: list[PassRun], decisions: tuple[Decision, ...]) -> list[PassRun]:

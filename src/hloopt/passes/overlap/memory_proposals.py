@@ -12,6 +12,8 @@ from hloopt.passes.overlap.proposals import ALGORITHMS, begun_with
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.7)
 """Of the limit: rematerialization and the scheduler count memory before it is packed."""
+_STACKS = tuple(mebibytes << 20 for mebibytes in (16, 256, 2048, 8192))
+"""The bytes of the smallest stacks that are offloaded."""
 _BLOCK = 8
 """Instructions in a row that are recomputed together."""
 
@@ -22,13 +24,19 @@ def memory_proposals(
     """Decisions to make together, for a program that needs more than `limit`."""
     goals = sorted({int(limit * share) for share in _SHARES} | {_below(judged.allocated)})
     made = {(decision.pass_name, decision.options) for decision in judged.decisions}
-    for decision in (*_recomputed(goals), *_minimized(goals)):
+    for decision in (*_offloaded(), *_recomputed(goals), *_minimized(goals)):
         if decision.family in families and (decision.pass_name, decision.options) not in made:
             yield (decision,)
 
 
 def _below(allocated: int) -> int:
     return int(allocated * _SHARES[1])
+
+
+def _offloaded() -> Iterator[Decision]:
+    for size in _STACKS:
+        what = f"keep stacks of loops from {size >> 20:,} MiB on in host memory"
+        yield Decision("offload", "while-loop-residual-offloader", (("min_size", size),), what)
 
 
 def _recomputed(goals: list[int]) -> Iterator[Decision]:

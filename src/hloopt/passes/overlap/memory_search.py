@@ -10,18 +10,19 @@ from hloopt.ir.module import Module
 from hloopt.memory.backends import GPU
 from hloopt.memory.floor import memory_floor
 from hloopt.pass_framework.base import PassContext, register
+from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import MemorySearchOptions
 from hloopt.passes.overlap.outcomes import (
+    budget_of_decisions,
+    first_trial,
     given_program,
-    limits_of_decisions,
     milliseconds,
     with_best_order,
 )
 from hloopt.passes.overlap.search import Goal, OverlapSearch
-from hloopt.search_budget import SearchBudget
 from hloopt.targets import load_target
 
 
@@ -29,14 +30,15 @@ from hloopt.targets import load_target
 class MemorySearchPass(DecidingPass):
     """Make a scheduled program fit in memory, at the least time that it takes longer.
 
-    Decided are, as long as it does not fit: what is recomputed, by rematerialization with various
-    limits; how collectives run and in which order, by schedulers that mind memory. Of all that
+    Decided are, as long as it does not fit: which stacks of loops are kept in host memory; what is
+    recomputed, by rematerialization with various limits; how collectives run and in which order, by
+    schedulers that mind memory. Of all that
     helps, what costs least time for the bytes that it saves is done first. Once the program fits,
     the decisions of overlap-search make it as short as can be within the limit, and those that are
     no longer needed are undone. Time is that of the simulator, memory what buffer assignment finds.
 
     A program that fits stays as it is, and so does one for which no decisions suffice: a remark
-    then says how much the smallest needs that was found, and a lower bound of what any order of the
+    then says how much the smallest needs that was found, and a lower bound of what any order of its
     instructions needs. With `iterations` the result depends on the module, the options and the
     seed alone. Each trial is near-linear in the module.
     """
@@ -64,13 +66,19 @@ class MemorySearchPass(DecidingPass):
             context.missed(module.entry.root, f"it fits: {_needs(given, limit)}")
             return False
         goal = Goal(limit, given, may_be_longer=True)
-        budget = SearchBudget("decisions", limits_of_decisions(options), context.on_progress)
+        _, iterations = first_trial(given, judge)
+        budget = budget_of_decisions(iterations, context)
         search = OverlapSearch(judge, goal, given)
-        MemoryWalk(search, options.decisions).run(budget)
-        if search.best.allocated <= limit:
-            search.run(budget)
-        best = with_best_order(search) if "order" in options.decisions else search.best
+        with judging_ahead(judge.options, given.draft) as search.ahead:
+            MemoryWalk(search, options.decisions).run(budget)
+            if search.best.allocated <= limit:
+                search.run(budget)
+        search.ahead = None
+        best = search.best
+        if "order" in options.decisions:
+            best = with_best_order(search, iterations)
         context.count("decisions tried", budget.taken)
+        context.count("iterations", iterations)
         if best.allocated > limit:
             context.missed(module.entry.root, _too_large(given, best, limit))
             return False
@@ -95,8 +103,8 @@ def _too_large(given: Judged, best: Judged, limit: int) -> str:
     proved = "does not fit" if floor.size > limit else "would fit"
     return (
         f"no decisions were found by which it fits: {_needs(given, limit)}, the least that was "
-        f"found is {best.allocated:,}; in any order it needs {floor.size:,} at "
-        f"%{floor.instruction.name}, which {proved}"
+        f"found is {best.allocated:,}; its instructions as they are need {floor.size:,} in any "
+        f"order, at %{floor.instruction.name}, which {proved}"
     )
 
 

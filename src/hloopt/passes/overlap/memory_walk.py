@@ -28,13 +28,15 @@ class MemoryWalk:
         place: Judged | None = self.search.best
         while place is not None and place.allocated > self.search.goal.limit:
             place = self._step(place, budget)
-            if place is not None:
+            if place is not None and self.search.goal.is_better(place, self.search.best):
                 self.search.best = place
 
     def _step(self, place: Judged, budget: SearchBudget) -> Judged | None:
         """The program after the next decision; None where none helps or the budget is used up."""
         smaller = []
-        for change in memory_proposals(place, self.search.goal.limit, self.families):
+        changes = list(memory_proposals(place, self.search.goal.limit, self.families))
+        self.search.plan((*place.decisions, *change) for change in changes)
+        for change in changes:
             decisions = (*place.decisions, *change)
             judged = self.search.judged(decisions, partial(place.draft.after, *change), budget)
             if judged is not None and judged.allocated < place.allocated * (1 - _LEAST_SAVED):

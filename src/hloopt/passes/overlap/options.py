@@ -6,15 +6,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hloopt.cost_models import CostModelName
+from hloopt.diagnostics import PipelineError
 from hloopt.options import Bytes, option
 from hloopt.search_budget import SearchLimits
 
 Family = Literal[
-    "pipeline", "combine", "separate", "split", "unroll", "order", "rematerialize", "minimize"
+    "pipeline",
+    "combine",
+    "separate",
+    "split",
+    "unroll",
+    "order",
+    "offload",
+    "rematerialize",
+    "minimize",
 ]
 """The kinds of decisions."""
 FAMILIES: tuple[Family, ...] = ("pipeline", "combine", "separate", "split", "unroll", "order")
-MEMORY_FAMILIES: tuple[Family, ...] = (*FAMILIES, "rematerialize", "minimize")
+MEMORY_FAMILIES: tuple[Family, ...] = (*FAMILIES, "offload", "rematerialize", "minimize")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +45,15 @@ class OverlapOptions(SearchLimits):
         "scheduler, for a module with a schedule",
     )
     overlap_limit: int = option(1, "collectives that may be in flight at a time")
+    jobs: int = option(
+        1, "processes that judge decisions: the result does not depend on their number"
+    )
+
+    def __post_init__(self) -> None:
+        """Raise PipelineError for a search that would never end, or has no process."""
+        SearchLimits.__post_init__(self)
+        if self.jobs < 1:
+            raise PipelineError(f"jobs is {self.jobs}: it takes 1 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +65,7 @@ class MemorySearchOptions(OverlapOptions):
     )
     decisions: tuple[Family, ...] = option(
         MEMORY_FAMILIES,
-        "which kinds of decisions to make: rematerialize computes values again, minimize schedules "
-        "with less memory, the others are those of overlap-search",
+        "which kinds of decisions to make: offload keeps stacks of loops in host memory, "
+        "rematerialize computes values again, minimize schedules with less memory, the others are "
+        "those of overlap-search",
     )

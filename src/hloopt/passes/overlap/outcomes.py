@@ -2,58 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import time
 
 from hloopt.diagnostics import counted
 from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
-from hloopt.options import Seconds
+from hloopt.pass_framework.base import PassContext
 from hloopt.passes.overlap.decisions import Draft, run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
-from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.search import OverlapSearch
-from hloopt.search_budget import SearchLimits
+from hloopt.search_budget import SearchBudget, SearchLimits
+from hloopt.text import parse_module, print_module
 
-SHARE_OF_DECISIONS = 0.7
-"""The part of the budget for all decisions but the order, which comes last."""
+_TENTHS = 7
+"""The tenths of the budget for all decisions but the order, which comes last."""
 _MOVES_PER_TRIAL = 500
 """How many changes of an order are tried where `iterations` allows one trial of decisions."""
 _ORDERED = 3
 """For how many sets of decisions an order is searched."""
+_BESIDE = 1.3
+"""The time of a trial to that of judging alone: decisions have to be made first."""
+_LONG = 20
+"""How often a trial has to fit in the budget for its time to be measured again."""
+_LEAST = 2
+"""The iterations of the shortest search that decides anything."""
 
 
 def given_program(module: Module, judge: Judge) -> Judged:
-    """The module as it is given, judged, with the draft that decisions begin with."""
+    """The module as it is given, judged, with the draft that decisions begin with.
+
+    The draft is read from its text, as it is by other processes that judge decisions.
+    """
     draft, _ = clone_module(module)
     run_passes(draft, ["synchronize-collectives", "hlo-descheduler"])
+    draft = parse_module(print_module(draft))
     if not module.is_scheduled:
         return judge.finish(Draft(draft))
     copy, _ = clone_module(module)
     return judge.judge(Draft(draft), copy)
 
 
-def limits_of_decisions(options: OverlapOptions) -> SearchLimits:
-    """The part of the budget for decisions."""
-    return SearchLimits(**_part(options, SHARE_OF_DECISIONS))
+def first_trial(given: Judged, judge: Judge) -> tuple[Judged, int]:
+    """The program without decisions as XLA:GPU runs it, and the number of iterations to search for.
+
+    Where the options give a time, it is the number that is likely to fit in it: the search then
+    goes by that number alone, so that it can be repeated.
+    """
+    options = judge.options
+    seconds = float(options.budget)
+    for _ in range(2):  # what is imported for the first time is not counted
+        begin = time.perf_counter()
+        judged = judge.finish(given.draft)
+        seconds = min(seconds, time.perf_counter() - begin)
+        if options.iterations is not None:
+            return judged, options.iterations
+        if seconds * _LONG > options.budget:
+            break
+    jobs = min(options.jobs, os.cpu_count() or 1)
+    share = (_TENTHS / jobs + 10 - _TENTHS) / 10  # the order is searched by one process
+    trials = options.budget / (seconds * _BESIDE * share) if seconds else 0
+    return judged, max(int(trials), _LEAST) if options.budget else 0
 
 
-def _part(options: OverlapOptions, share: float, factor: int = 1) -> dict[str, Any]:
-    """A share of the budget, with so many iterations for one, as options of a search."""
-    iterations = options.iterations
-    return {
-        "budget": Seconds(options.budget * share),
-        "iterations": None if iterations is None else int(iterations * share * factor),
-        "seed": options.seed,
-    }
+def budget_of_decisions(iterations: int, context: PassContext) -> SearchBudget:
+    """The part of the iterations for decisions, in sets of them."""
+    limits = SearchLimits(iterations=iterations * _TENTHS // 10)
+    return SearchBudget("decisions", limits, context.on_progress)
 
 
-def with_best_order(search: OverlapSearch) -> Judged:
+def with_best_order(search: OverlapSearch, iterations: int) -> Judged:
     """The best program once the order of those with the best decisions is searched, too."""
     best = search.best
-    share = (1 - SHARE_OF_DECISIONS) / _ORDERED
-    order = _part(search.judge.options, share, _MOVES_PER_TRIAL)
+    order = {
+        "iterations": iterations * (10 - _TENTHS) * _MOVES_PER_TRIAL // (10 * _ORDERED),
+        "seed": search.judge.options.seed,
+        "memory_limit": search.goal.limit,
+    }
     for judged in search.shortest(_ORDERED):
-        ordered = search.judge.finish(judged.draft, {**order, "memory_limit": search.goal.limit})
+        ordered = search.judge.finish(judged.draft, order)
         if search.goal.is_better(ordered, best):
             best = ordered
     return best
@@ -79,4 +106,10 @@ def _difference(size: int) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:,.4g} ms"
+    """Four digits, or all before the point: `0.2033 ms`, `49,630 ms`."""
+    whole = round(seconds * 1e3)
+    amount = f"{whole:,}" if whole >= _FIVE_DIGITS else f"{seconds * 1e3:,.4g}"
+    return amount + " ms"
+
+
+_FIVE_DIGITS = 10_000

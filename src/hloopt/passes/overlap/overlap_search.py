@@ -9,17 +9,18 @@ from hloopt.diagnostics import counted
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES
 from hloopt.pass_framework.base import PassContext, register
+from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.outcomes import (
+    budget_of_decisions,
+    first_trial,
     given_program,
-    limits_of_decisions,
     milliseconds,
     with_best_order,
 )
 from hloopt.passes.overlap.search import Goal, OverlapSearch
-from hloopt.search_budget import SearchBudget
 
 _PAGE = 2 << 20
 """Bytes: device memory is allocated in pages of this size."""
@@ -66,13 +67,17 @@ class OverlapSearchPass(DecidingPass):
         if limit is None:
             limit = -(-given.allocated // _PAGE) * _PAGE
         goal = Goal(limit, given)
-        search = OverlapSearch(judge, goal, judge.finish(given.draft))
-        budget = SearchBudget("decisions", limits_of_decisions(options), context.on_progress)
-        search.run(budget)
+        first, iterations = first_trial(given, judge)
+        search = OverlapSearch(judge, goal, first)
+        budget = budget_of_decisions(iterations, context)
+        with judging_ahead(judge.options, given.draft) as search.ahead:
+            search.run(budget)
+        search.ahead = None
         best = search.best
         if "order" in options.decisions:
-            best = with_best_order(search)
+            best = with_best_order(search, iterations)
         context.count("decisions tried", budget.taken)
+        context.count("iterations", iterations)
         if unknown := judge.simulated(best.module).unknown_loops:
             context.note(
                 f"the trip count of {counted(len(unknown), 'loop')} is not known: taken as one"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
+from typing import NamedTuple, cast
 
 from hloopt.diagnostics import PassRefused
+from hloopt.passes.overlap.ahead import Foreseen, JudgesAhead, NotAhead, content_of
 from hloopt.passes.overlap.decisions import Decision, Draft
 from hloopt.passes.overlap.estimates import Change, Estimates
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.proposals import proposals
 from hloopt.search_budget import SearchBudget
-from hloopt.text import print_module
 
 _LEAST_GAIN = 1e-3
 """The share of a step by which a decision has to shorten it."""
@@ -83,6 +84,13 @@ class Goal:
         )
 
 
+class _Trial(NamedTuple):
+    """A program to be judged."""
+
+    content: str
+    judged: Callable[[], Judged | None]
+
+
 @dataclass(slots=True)
 class OverlapSearch:
     """Walks from decisions to better ones: all that are made by now, with some more or one less.
@@ -97,6 +105,8 @@ class OverlapSearch:
     best: Judged
     tried: dict[Key, Judged | None] = field(default_factory=dict)
     """By decisions how they were judged; None where they cannot be made."""
+    ahead: JudgesAhead | None = None
+    """Processes that judge what is asked for next."""
     _by_content: dict[tuple[str, Key], Judged | None] = field(default_factory=dict, init=False)
     """Different decisions may come to the same program."""
     _estimates: Estimates = field(default_factory=Estimates, init=False)
@@ -125,6 +135,8 @@ class OverlapSearch:
         if self.best.decisions and chance.random() < _DROPPED:
             draft = self.best.draft.without(chance.randrange(len(self.best.decisions)))
         ranked = self._estimates.ranked(self._proposals(self.best), self.best)
+        if not ranked:
+            return None
         weights = [max(expected, _LEAST_GAIN) for expected, _ in ranked]
         for _, change in chance.choices(ranked, weights, k=chance.randint(1, _ADDED)):
             if draft is not None and not _is_made(change, draft):
@@ -147,7 +159,9 @@ class OverlapSearch:
         begin = budget.part
         most = begin + (until - begin) * _PATIENCE
         best: Judged | None = None
-        for expected, change in self._estimates.ranked(self._proposals(place), place):
+        ranked = self._estimates.ranked(self._proposals(place), place)
+        self.plan((*place.decisions, *change) for _, change in ranked)
+        for expected, change in ranked:
             if best is not None and (expected <= self._saved(best, place) or budget.part > most):
                 return best
             decisions = (*place.decisions, *change)
@@ -160,8 +174,10 @@ class OverlapSearch:
         return best or self._with_one_less(place, slack, budget)
 
     def _with_one_less(self, place: Judged, slack: float, budget: SearchBudget) -> Judged | None:
-        for number in range(len(place.decisions)):
-            rest = (*place.decisions[:number], *place.decisions[number + 1 :])
+        made = place.decisions
+        rests = [(*made[:number], *made[number + 1 :]) for number in range(len(made))]
+        self.plan(rests)
+        for number, rest in enumerate(rests):
             judged = self.judged(rest, partial(place.draft.without, number), budget)
             if judged is not None and self._is_step(judged, place, slack):
                 return judged
@@ -186,25 +202,55 @@ class OverlapSearch:
         if budget.part >= 1:
             return None
         self.tried[key] = None
-        draft = make()
-        if draft is None:
+        trial = self._trial(decisions, make)
+        if trial is None:
             return None
-        late = _key(tuple(each for each in decisions if each.is_late))
-        content = print_module(draft.module), late
+        content = trial.content, _key(tuple(each for each in decisions if each.is_late))
         if content not in self._by_content:
             if not budget.take():
                 return None
-            self._by_content[content] = self._finished(draft)
+            self._by_content[content] = trial.judged()
         judged = self.tried[key] = self._by_content[content]
         if judged is not None and self.goal.is_better(judged, self.best, least=_LEAST_GAIN):
             self.best = judged
         return judged
+
+    def _trial(
+        self, decisions: tuple[Decision, ...], make: Callable[[], Draft | None]
+    ) -> _Trial | None:
+        """The program after decisions, not judged yet; None where they cannot be made."""
+        if self.ahead is not None:
+            try:
+                found = self.ahead.judged(decisions)
+            except NotAhead:
+                pass  # it is judged here
+            else:
+                return found and _Trial(
+                    found.content, partial(self._foreseen, found, decisions, make)
+                )
+        draft = make()
+        if draft is None:
+            return None
+        return _Trial(content_of(draft), partial(self._finished, draft))
+
+    def _foreseen(
+        self, found: Foreseen, decisions: tuple[Decision, ...], make: Callable[[], Draft | None]
+    ) -> Judged | None:
+        if found.figures is None:
+            return None
+        made = cast("Callable[[], Draft]", make)  # another process has made it
+        return self.judge.foreseen(found.figures, decisions, made)
 
     def _finished(self, draft: Draft) -> Judged | None:
         try:
             return self.judge.finish(draft)
         except PassRefused:  # resources do not suffice for it
             return None
+
+    def plan(self, upcoming: Iterable[tuple[Decision, ...]]) -> None:
+        """Announce the sets that are expected next, in order."""
+        if self.ahead is not None:
+            self.ahead.plan(each for each in upcoming if _key(each) not in self.tried)
 
     def shortest(self, number: int) -> list[Judged]:
         """That many of the shortest programs that nearly fit, the best first. An order may be found
