@@ -44,6 +44,7 @@ COMMANDS = {
     "merge": "put the parts of a run over many files together",
     "numerics": "where two modules first differ, and by how many ulps",
     "opt": "run passes on modules",
+    "optimize": "decisions about collectives and memory that make a step shorter, or fit",
     "passes": "list passes, or describe one",
     "pipelines": "list pipelines, or show one",
     "reduce": "the smallest module that still shows a failure",

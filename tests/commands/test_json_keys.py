@@ -44,6 +44,7 @@ LINES = {
     "reduce": ["reduce a.hlo --report instructions(opcode=negate).count>=1 -o small.hlo"],
     "bisect": ["bisect dead.hlo --passes dce --report instructions(opcode=negate).count==0"],
     "opt": ["opt a.hlo --passes cse --opt-limit 1 -o out.hlo"],
+    "optimize": ["optimize a.hlo --target h100_sxm --iterations 1 -o out.hlo"],
     "expect": ["expect a.hlo memory.peak<=1KiB"],
     "lint": ["lint a.hlo"],
     "lint --list": ["lint --list"],

@@ -267,6 +267,10 @@ COMMANDS: dict[str, Lines] = {
         *(on_program(*o) for o in (("--drop", NASTY), ("--set", NASTY))),
         on_program("--set", f"%x={{{NASTY}}}"),
     ),
+    "optimize": several(
+        on_modules("--target", "h100_sxm", "--iterations", "2", "-o", "/dev/null"),
+        on_modules("--target", NASTY),
+    ),
     "sharding show": several(on_modules(), on_modules("--mesh", NASTY), on_partitioned(1)),
     "show": several(on_modules("%n"), on_modules(NASTY), on_modules("--scope", NASTY)),
     "skeleton": on_modules("--depth", "3"),

@@ -37,6 +37,7 @@ _ALWAYS = {
     "equivalent": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
     "numerics": ["--max-steps", "20000", "--max-memory", "50MB", "--seeds", "1"],
     "opt": ["--repro-dir", "FOLDER"],
+    "optimize": ["--iterations", "2", "-o", "FOLDER/best.hlo"],
 }
 _VALUES = {
     "pipeline": ("simplify", "overlap", "flatten", "schedule-gpu", "async-gpu", "nothing"),

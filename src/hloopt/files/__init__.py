@@ -15,10 +15,18 @@ from hloopt.files.reading import (
     read_text_or_module,
 )
 from hloopt.files.storage import is_folder, is_remote
-from hloopt.files.writing import is_stdout, make_folder, save, write_bytes, write_whole
+from hloopt.files.writing import (
+    check_writable,
+    is_stdout,
+    make_folder,
+    save,
+    write_bytes,
+    write_whole,
+)
 
 __all__ = [
     "STANDARD_STREAM",
+    "check_writable",
     "file_name",
     "find_inputs",
     "has_proto_suffix",

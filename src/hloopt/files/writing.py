@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -61,6 +62,28 @@ def write_bytes(path: str, data: bytes) -> None:
         raise
     except OSError as error:
         raise HloError(f"cannot write {path}: {error.strerror or error}", code="HLO004") from None
+
+
+def check_writable(path: str) -> None:
+    """Raise HloError where no file can be written at `path`: told before long work, not after it.
+
+    The folder is made. A full disk, a remote store and what is not a regular file are not looked
+    at.
+    """
+    if path == STANDARD_STREAM or is_remote(path) or _is_special(path):
+        return
+    if _OPEN_ALREADY.fullmatch(os.path.normpath(path)):
+        return
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    make_folder(folder)
+    reason = None
+    if os.path.isdir(target):
+        reason = errno.EISDIR
+    elif not os.access(folder, os.W_OK):
+        reason = errno.EACCES
+    if reason is not None:
+        raise HloError(f"cannot write {path}: {os.strerror(reason)}", code="HLO004")
 
 
 _OPEN_ALREADY = pattern(r"/dev/(?:stdout|stderr|fd/\d+)|/proc/self/fd/\d+")

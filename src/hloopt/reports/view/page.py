@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hloopt.reports.diff.findings import ModuleDiff
 
 _SCRIPTS = (
-    "canvas",
+    *("canvas", "unpack"),
     *("view_model", "view_rows", "view_tree", "view_text", "view_details"),
     *("view_groups", "view_graph", "view_parts", "view_pictures"),
     *("view_changes", "view_reports", "view_address", "view"),

@@ -1,0 +1,1 @@
+"""Reports of the result of a search: step and memory, and each decision."""
