@@ -245,6 +245,10 @@ overlap-table: $(DEV) ## recorded training steps made shorter by COUNT trials (2
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--iterations $(or $(COUNT),200) --write
 
+.PHONY: memory-search-table
+memory-search-table: $(DEV) ## recorded training steps made to fit in three quarters of their memory, into docs/
+	$(BIN)/python tools/memory_search_table.py --shared $(HLOOPT_SHARED) --write
+
 .PHONY: pass-agreement
 pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus (400), into docs/; needs ASK; resumes
 	$(BIN)/python tools/pass_agreement.py --shared $(HLOOPT_SHARED) \
