@@ -7,9 +7,7 @@ from tests.memory_space.legalization.notation import program
 CALLS = {
     "through a call": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   k = <C> call(c), to_apply=f
   d = <C> to_device(k)
   ROOT n = <C> negate(d)
@@ -28,9 +26,7 @@ f {
 """,
         """
 f {
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   ROOT d = <C> to_device(c)
 }
 """,
@@ -44,8 +40,7 @@ f {
 """,
         """
 f {
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   ROOT c = <C> copy(h)
 }
 """,
@@ -89,9 +84,7 @@ ac {
     ),
     "a copy for the host": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   as = ((<C>), <C>, u32[]) async-start(c), async_execution_thread="host", calls=ac
   ad = <C> async-done(as)
   d = <C> to_device(c)

@@ -42,9 +42,7 @@ body.2 {
 LOOPS = {
     "through a loop": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   i = s32[] constant(0)
   t = (s32[], <C>) tuple(i, c)
   w = (s32[], <C>) while(t), condition=cond, body=body
@@ -56,10 +54,7 @@ LOOPS = {
     ),
     "a loop that writes": program(
         """
-  i = s32[] constant(0)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <loop's buffer>
   c = <T> copy(buf)
   t = (s32[], <T>) tuple(i, c)
   w = (s32[], <T>) while(t), condition=cond, body=body
@@ -81,17 +76,12 @@ LOOPS = {
     ),
     "a copy behind a loop that writes": program(
         """
-  i = s32[] constant(0)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <loop's buffer>
   t = (s32[], <S>) tuple(i, buf)
   w = (s32[], <S>) while(t), condition=cond, body=body
   g = <S> get-tuple-element(w), index=1
   c = <T> copy(g)
-  s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
-  d = <t> to_device(s)
-  ROOT n = <t> negate(d)
+  <slice brought back>
 """,
         loop(
             "<S>",
@@ -106,10 +96,7 @@ LOOPS = {
     ),
     "copies in a loop": program(
         """
-  i = s32[] constant(0)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <loop's buffer>
   t = (s32[], <S>) tuple(i, buf)
   w = (s32[], <S>) while(t), condition=cond, body=body
   g = <S> get-tuple-element(w), index=1
@@ -203,9 +190,7 @@ body {
     ),
     "a body of two loops": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   i = s32[] constant(0)
   t = (s32[], <C>) tuple(i, c)
   w = (s32[], <C>) while(t), condition=cond, body=body
@@ -221,9 +206,7 @@ body {
     ),
     "a loop that swaps parts of a tuple": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   t = (<C>, <C>) tuple(c, c)
   i = s32[] constant(0)
   tt = (s32[], (<C>, <C>)) tuple(i, t)
@@ -245,9 +228,7 @@ body {
     ),
     "a loop that swaps": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   k = <R> to_host(a)
   e = <C> copy(k)
   i = s32[] constant(0)

@@ -17,22 +17,13 @@ SLICES = {
     ),
     "a dynamic-slice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
-  s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
-  d = <t> to_device(s)
-  ROOT n = <t> negate(d)
+  <copied stack>
+  <slice brought back>
 """,
     ),
     "a dynamic-slice and a bitcast without a copy": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
+  <moved stack>
   s = <s> dynamic-slice(h, i, z, z), dynamic_slice_sizes={1,8,16}
   b = <R> bitcast(s)
   d = <R> to_device(b)
@@ -41,10 +32,7 @@ SLICES = {
     ),
     "a dynamic-slice and a reshape without a copy": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
+  <moved stack>
   s = <s> dynamic-slice(h, i, z, z), dynamic_slice_sizes={1,8,16}
   b = <R> reshape(s)
   d = <R> to_device(b)
@@ -53,10 +41,7 @@ SLICES = {
     ),
     "a copy of a dynamic-slice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
+  <moved stack>
   s = <s> dynamic-slice(h, i, z, z), dynamic_slice_sizes={1,8,16}
   c = <t> copy(s)
   b = <C> bitcast(c)
@@ -66,11 +51,7 @@ SLICES = {
     ),
     "a bitcast behind a dynamic-slice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
   b = <C> bitcast(s)
   d = <C> to_device(b)
@@ -79,22 +60,14 @@ SLICES = {
     ),
     "a dynamic-slice that stays on the host": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
   ROOT n = <t> negate(s)
 """,
     ),
     "a dynamic-slice brought back twice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
   d = <t> to_device(s)
   b = <C> bitcast(s)
@@ -105,11 +78,7 @@ SLICES = {
     ),
     "reshape and copy behind a dynamic-slice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
   b = <C> reshape(s)
   c2 = <R> copy(b)
@@ -119,11 +88,7 @@ SLICES = {
     ),
     "two dynamic-slices": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s.1 = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
   d.1 = <t> to_device(s.1)
   s.2 = <t> dynamic-slice(c, z, z, z), dynamic_slice_sizes={1,8,16}
@@ -133,11 +98,7 @@ SLICES = {
     ),
     "a dynamic-slice of a slice": program(
         """
-  a = <S> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  h = <S> to_host(a)
-  c = <T> copy(h)
+  <copied stack>
   s.1 = f32[2,8,16]{1,2,0} slice(c), slice={[0:2], [0:8], [0:16]}
   s.2 = <t> dynamic-slice(s.1, i, z, z), dynamic_slice_sizes={1,8,16}
   e = <t> to_device(s.2)

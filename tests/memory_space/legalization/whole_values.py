@@ -7,18 +7,14 @@ from tests.memory_space.legalization.notation import program
 WHOLE_VALUES = {
     "a copy": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   ROOT n = <C> negate(d)
 """,
     ),
     "two copies": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   c2 = <R> copy(c)
   d = <R> to_device(c2)
   ROOT n = <R> negate(d)
@@ -26,8 +22,7 @@ WHOLE_VALUES = {
     ),
     "a copy that keeps the layout": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   c = <R> copy(h)
   d = <R> to_device(c)
   ROOT n = <R> negate(d)
@@ -35,9 +30,7 @@ WHOLE_VALUES = {
     ),
     "brought back twice": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   n = <C> negate(d)
   e = <C> to_device(c)
@@ -47,9 +40,7 @@ WHOLE_VALUES = {
     ),
     "brought back before the copy, too": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   e = <R> to_device(h)
   f = <C> copy(e)
@@ -58,17 +49,14 @@ WHOLE_VALUES = {
     ),
     "a copy as the result": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   ROOT c = <C> copy(h)
 """,
         layout="(f32[8,16]{1,0})->f32[8,16]{0,1:S(5)}",
     ),
     "a copy in the result": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = <R> negate(a)
   ROOT t = (<C>, <R>) tuple(c, b)
 """,
@@ -76,9 +64,7 @@ WHOLE_VALUES = {
     ),
     "a copy in the result and brought back": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   ROOT t = (<C>, <C>) tuple(c, d)
 """,
@@ -86,9 +72,7 @@ WHOLE_VALUES = {
     ),
     "the value in the result, its copy brought back": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   ROOT t = (<R>, <C>) tuple(h, d)
 """,
@@ -96,18 +80,14 @@ WHOLE_VALUES = {
     ),
     "value and copy in the result": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   ROOT t = (<R>, <C>) tuple(h, c)
 """,
         layout="(f32[8,16]{1,0})->(f32[8,16]{1,0:S(5)}, f32[8,16]{0,1:S(5)})",
     ),
     "two copies up to the result": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   ROOT c2 = <R> copy(c)
 """,
         layout="(f32[8,16]{1,0})->f32[8,16]{1,0:S(5)}",
@@ -150,9 +130,7 @@ WHOLE_VALUES = {
     ),
     "the copy negated on the host": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   d = <C> to_device(c)
   n = <C> negate(c)
   ROOT x = <C> add(d, n)
@@ -160,8 +138,7 @@ WHOLE_VALUES = {
     ),
     "the value negated on the host": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   n = <R> negate(h)
   c = <C> copy(h)
   d = <C> to_device(c)
@@ -171,9 +148,7 @@ WHOLE_VALUES = {
     ),
     "an optimization barrier": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   t = (<C>, <R>) tuple(c, a)
   o = (<C>, <R>) opt-barrier(t)
   g = <C> get-tuple-element(o), index=0
@@ -185,9 +160,7 @@ WHOLE_VALUES = {
     ),
     "a tuple in a tuple": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   t = (<C>, <R>) tuple(c, a)
   u = ((<C>, <R>), <R>) tuple(t, a)
   o = ((<C>, <R>), <R>) opt-barrier(u)
@@ -199,9 +172,7 @@ WHOLE_VALUES = {
     ),
     "twice in a tuple": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   t = (<C>, <C>) tuple(c, c)
   o = (<C>, <C>) opt-barrier(t)
   g = <C> get-tuple-element(o), index=0
@@ -213,9 +184,7 @@ WHOLE_VALUES = {
     ),
     "two values in a tuple": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   h2 = <R> to_host(a)
   c2 = <C> copy(h2)
   t = (<C>, <C>) tuple(c, c2)
@@ -239,9 +208,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast that flattens": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = f32[128]{0} bitcast(c)
   d = f32[128]{0} to_device(b)
   ROOT n = f32[128]{0} negate(d)
@@ -249,8 +216,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast that flattens, without a copy": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   b = f32[128]{0} bitcast(h)
   d = f32[128]{0} to_device(b)
   ROOT n = f32[128]{0} negate(d)
@@ -258,9 +224,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast to another type": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = s32[8,16]{0,1} bitcast(c)
   d = s32[8,16]{0,1} to_device(b)
   ROOT n = s32[8,16]{0,1} negate(d)
@@ -268,9 +232,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast that permutes dimensions": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = f32[16,8]{1,0} bitcast(c)
   d = f32[16,8]{1,0} to_device(b)
   ROOT n = f32[16,8]{1,0} negate(d)
@@ -278,9 +240,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast that adds the last dimension": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = f32[8,16,1]{0,1,2} bitcast(c)
   d = f32[8,16,1]{0,1,2} to_device(b)
   ROOT n = f32[8,16,1]{0,1,2} negate(d)
@@ -288,9 +248,7 @@ WHOLE_VALUES = {
     ),
     "a bitcast that adds two dimensions": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = f32[1,1,8,16]{2,3,1,0} bitcast(c)
   d = f32[1,1,8,16]{2,3,1,0} to_device(b)
   ROOT n = f32[1,1,8,16]{2,3,1,0} negate(d)
@@ -298,9 +256,7 @@ WHOLE_VALUES = {
     ),
     "a reshape that adds a dimension": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = <t> reshape(c)
   d = <t> to_device(b)
   ROOT n = <t> negate(d)
@@ -308,9 +264,7 @@ WHOLE_VALUES = {
     ),
     "a reshape that flattens": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   b = f32[128]{0} reshape(c)
   d = f32[128]{0} to_device(b)
   ROOT n = f32[128]{0} negate(d)
@@ -318,9 +272,7 @@ WHOLE_VALUES = {
     ),
     "copies around a barrier": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   t = (<C>) tuple(c)
   o = (<C>) opt-barrier(t)
   g = <C> get-tuple-element(o), index=0
@@ -352,16 +304,13 @@ WHOLE_VALUES = {
     ),
     "brought back as the result": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
-  c = <C> copy(h)
+  <copied>
   ROOT d = <C> to_device(c)
 """,
     ),
     "a control dependency": program(
         """
-  a = <R> parameter(0)
-  h = <R> to_host(a)
+  <moved>
   m = <R> sine(a)
   c = <C> copy(h), control-predecessors={m}
   d = <C> to_device(c)

@@ -8,42 +8,29 @@ WRITES = {
     "a copy behind a write": program(
         """
   x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   xc = <s> copy(x)
   h = <s> to_host(xc)
   u = <S> dynamic-update-slice(buf, h, i, z, z)
   c = <T> copy(u)
-  s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
-  d = <t> to_device(s)
-  ROOT n = <t> negate(d)
+  <slice brought back>
 """,
     ),
     "a bitcast before a write": program(
         """
   x = <R> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   h = <R> to_host(x)
   b = <s> bitcast(h)
   u = <S> dynamic-update-slice(buf, b, i, z, z)
   c = <T> copy(u)
-  s = <t> dynamic-slice(c, i, z, z), dynamic_slice_sizes={1,8,16}
-  d = <t> to_device(s)
-  ROOT n = <t> negate(d)
+  <slice brought back>
 """,
     ),
     "a bitcast before a write, without a copy": program(
         """
   x = <R> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   h = <R> to_host(x)
   b = <s> bitcast(h)
   u = <S> dynamic-update-slice(buf, b, i, z, z)
@@ -70,10 +57,7 @@ WRITES = {
     "a copy of the buffer": program(
         """
   x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   bc = <T> copy(buf)
   h = <t> to_host(x)
   u = <T> dynamic-update-slice(bc, h, i, z, z)
@@ -85,10 +69,7 @@ WRITES = {
     "two writes": program(
         """
   x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   bc = <T> copy(buf)
   h.1 = <t> to_host(x)
   u.1 = <T> dynamic-update-slice(bc, h.1, i, z, z)
@@ -145,10 +126,7 @@ WRITES = {
     "a buffer copied for the result": program(
         """
   x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
+  <buffer>
   bc = <T> copy(buf)
   h = <t> to_host(x)
   ROOT u = <T> dynamic-update-slice(bc, h, i, z, z)
@@ -184,44 +162,20 @@ WRITES = {
     ),
     "a buffer brought back": program(
         """
-  x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
-  bc = <T> copy(buf)
-  h = <t> to_host(x)
-  u = <T> dynamic-update-slice(bc, h, i, z, z)
-  d = <T> to_device(u)
+  <copied buffer written>
   ROOT n = <T> negate(d)
 """,
     ),
     "a copied buffer that the device reads": program(
         """
-  x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
-  bc = <T> copy(buf)
-  h = <t> to_host(x)
-  u = <T> dynamic-update-slice(bc, h, i, z, z)
-  d = <T> to_device(u)
+  <copied buffer written>
   e = <T> negate(bc)
   ROOT n = <T> add(d, e)
 """,
     ),
     "a buffer that the device reads": program(
         """
-  x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
-  bc = <T> copy(buf)
-  h = <t> to_host(x)
-  u = <T> dynamic-update-slice(bc, h, i, z, z)
-  d = <T> to_device(u)
+  <copied buffer written>
   e = <S> negate(buf)
   f = <T> copy(e)
   ROOT n = <T> add(d, f)
@@ -229,15 +183,7 @@ WRITES = {
     ),
     "a value written and brought back": program(
         """
-  x = <t> parameter(0)
-  i = s32[] parameter(1)
-  z = s32[] constant(0)
-  zero = f32[] constant(0)
-  buf = <S> broadcast(zero), dimensions={}
-  bc = <T> copy(buf)
-  h = <t> to_host(x)
-  u = <T> dynamic-update-slice(bc, h, i, z, z)
-  d = <T> to_device(u)
+  <copied buffer written>
   k = <t> to_device(h)
   kk = <t> negate(k)
   s = <t> slice(d), slice={[0:1], [0:8], [0:16]}

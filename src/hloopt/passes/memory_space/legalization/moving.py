@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -11,12 +11,13 @@ from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.memory_space.legalization.regions import Plan, update_of, way_back
 from hloopt.passes.memory_space.legalization.steps import Use, steps
 from hloopt.passes.memory_space.places import with_leaf
+from hloopt.passes.rewriting.replace import OF_THE_VALUE, hand_value_on, remove_unused
 
 
 def move_out(plan: Plan) -> None:
     """Give each place its first layout, and let copies follow what brings values to the device.
 
-    O(places and their users, and the copies made).
+    O(places, the users and tuple elements of each, and the copies made).
     """
     moving = plan.moving
     changed = [(place, h) for place, h in plan.histories.items() if h.copies]
@@ -99,9 +100,11 @@ def _bring_back(
     new = piece.parent.add_clone(call, [piece])
     for name in ("metadata", "frontend_attributes"):
         new.set_attribute(name, None)
+    for name in OF_THE_VALUE:
+        new.set_attribute(name, piece.attributes.get(name))
     new.set_shape(laid_out(on_device, layouts[0]))
     user.exchange_operand(piece, _copied(new, on_device, layouts, copies, {}))
-    call.replace_all_uses_with(call.operands[0])
+    hand_value_on(call, call.operands[0])
     call.parent.remove(call)
 
 
@@ -113,20 +116,19 @@ def _write_in(write: Instruction, layout: Layout) -> None:
     if call is old and laid_out(old.shape, layout) is old.shape:
         return
     parent, value = write.parent, call.operands[0]
+    read = laid_out(value.shape, call.shape.layout)
+    if len(chain) > 1 and read is not value.shape:
+        value = parent.add(Opcode.COPY, read, [value])
     for link in chain[1:]:
+        space = value.shape.layout.memory_space
         value = parent.add_clone(link, [value])
+        value.set_shape(link.shape.with_layout(link.shape.layout._replace(memory_space=space)))
     wanted = laid_out(value.shape, layout)
     if wanted is not value.shape:
         value = parent.add(Opcode.COPY, wanted, [value])
     new = parent.add_clone(call, [value])
     new.set_shape(laid_out(old.shape, layout))
+    for name in OF_THE_VALUE:
+        new.set_attribute(name, old.attributes.get(name))
     write.replace_operand(1, new)
-    _remove_unused(reversed(chain))
-
-
-def _remove_unused(chain: Iterable[Instruction]) -> None:
-    """Remove what nothing takes any more of instructions that take one another, last first."""
-    for instruction in chain:
-        if instruction.users or instruction.is_root or instruction.has_control_dependencies:
-            return
-        instruction.parent.remove(instruction)
+    remove_unused(chain[::-1])

@@ -97,8 +97,8 @@ class Plan:
 def plan_of(region: Region) -> Plan:
     """The copies that can move. Raises NotUnderstood where a copy may not be on the host at all.
 
-    A copy stays where something behind it needs its layout. O(places), as often as there are copies
-    that follow one another.
+    A copy stays where something behind it needs its layout. O(places and the users of each), as
+    often as there are copies that follow one another.
     """
     if region.source:
         raise NotUnderstood(region.source)

@@ -89,7 +89,7 @@ def _out_of(place: Place) -> Step:
     if place.instruction.parent.is_entry:
         return Step(place.instruction, Use.IS_RESULT)
     loop = _loop_around(place.instruction)
-    if loop is None:
+    if loop is None or place.instruction.parent is not loop.called[0]:
         return Step(place.instruction, Use.UNKNOWN)
     return Step(loop, Use.HANDS_ON, _in_loop(loop, place))
 
