@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from tests.passes.collectives.windowed_einsum.programs import adding, together
 
 from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.simplification.algsimp.algebraic_simplifier import AlgebraicSimplifier
 from hloopt.text import parse_module
 
 
@@ -28,6 +31,45 @@ def _module(lines: list[str], results: list[str]) -> str:
     return f"HloModule m ENTRY e {{ {' '.join(lines)} {root} }}"
 
 
+Texts = Callable[[int], str]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often something looks at all instructions, at parameters, or simplifies a module."""
+    looks: Counter[str] = Counter()
+    parameters = vars(Computation)["parameters"].fget
+    all_instructions, simplify = Module.instructions, AlgebraicSimplifier.run
+
+    def counted_instructions(module: Module, opcode: Opcode | None = None) -> object:
+        looks["instructions"] += 1
+        return all_instructions(module, opcode)
+
+    def counted_parameters(computation: Computation) -> list[Instruction]:
+        looks["parameters"] += 1
+        found: list[Instruction] = parameters(computation)
+        return found
+
+    def counted_simplify(
+        simplifier: AlgebraicSimplifier, module: Module, context: PassContext
+    ) -> bool:
+        looks["simplifications"] += 1
+        return simplify(simplifier, module, context)
+
+    monkeypatch.setattr(Module, "instructions", counted_instructions)
+    monkeypatch.setattr(Computation, "parameters", property(counted_parameters))
+    monkeypatch.setattr(AlgebraicSimplifier, "run", counted_simplify)
+    return looks
+
+
+def looks_of(looks: Counter[str], name: str, text: str) -> Counter[str]:
+    """The looks of one run of a pass, which changes something."""
+    module = parse_module(text)
+    looks.clear()
+    assert create_pass(name).run(module, PassContext())
+    return looks.copy()
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -35,29 +77,14 @@ def _module(lines: list[str], results: list[str]) -> str:
         ("optimize-input-output-buffer-alias", aliased_buffers),
     ],
 )
-def test_looks_do_not_grow_with_the_module(
-    monkeypatch: pytest.MonkeyPatch, name: str, text: Callable[[int], str]
-) -> None:
-    looks = 0
-    all_instructions, parameters = Module.instructions, vars(Computation)["parameters"].fget
+def test_looks_do_not_grow_with_the_module(looks: Counter[str], name: str, text: Texts) -> None:
+    assert looks_of(looks, name, text(5)) == looks_of(looks, name, text(50))
 
-    def counted_instructions(module: Module, opcode: Opcode | None = None) -> object:
-        nonlocal looks
-        looks += 1
-        return all_instructions(module, opcode)
 
-    def counted_parameters(computation: Computation) -> list[Instruction]:
-        nonlocal looks
-        looks += 1
-        found: list[Instruction] = parameters(computation)
-        return found
-
-    monkeypatch.setattr(Module, "instructions", counted_instructions)
-    monkeypatch.setattr(Computation, "parameters", property(counted_parameters))
-    numbers = []
-    for count in (5, 50):
-        module = parse_module(text(count))
-        looks = 0
-        assert create_pass(name).run(module, PassContext())
-        numbers.append(looks)
-    assert numbers[0] == numbers[1]
+def test_looks_do_not_grow_with_the_loops(looks: Counter[str]) -> None:
+    few, many = (
+        looks_of(looks, "windowed-einsum-handler", together(*[adding()] * count))
+        for count in (1, 6)
+    )
+    assert few["simplifications"] == many["simplifications"] == 1
+    assert few["instructions"] == many["instructions"]

@@ -15,6 +15,7 @@ from tests.passes.collectives.windowed_einsum.programs import (
     exchanging,
     gathering,
     scattering,
+    together,
 )
 
 from hloopt.equivalence import Reference, RunSettings
@@ -61,6 +62,11 @@ PROGRAMS = {
     "narrow operands of which the loop slices one": adding(narrow="multiply"),
     "one narrow operand": dequantized(gathering(), "multiply", "lhs"),
     "narrow operands of f8e5m2": dequantized(gathering(), "multiply", types="f8e5m2"),
+    "loops of both kinds": together(gathering(), scattering(), gathering()),
+    "loops with sums": together(adding(), scattering(), adding()),
+    "loops that collect and take narrow operands": together(
+        gathering(chained=True), gathering(narrow="multiply"), scattering(narrow="multiply")
+    ),
     "operands of bf16": dequantized(gathering(), "multiply", types="bf16"),
     "an exchanged operand": exchanged(),
     "an exchanged operand, groups of 8 devices": exchanged(groups="{0,1,2,3},{4,5,6,7}", devices=8),
@@ -135,7 +141,7 @@ def ours_of(text: str) -> Module:
 
 
 def unlike(ours: Module, theirs: Module) -> list[str]:
-    """The differences but for channels, which both give out in orders of their own, for constants
+    """The differences but for channels, which both give out in orders of their own, for values
     made twice, and for fields of backend_config but the queue of dots."""
     for module in (ours, theirs):
         for instruction in module.instructions():
@@ -147,8 +153,8 @@ def unlike(ours: Module, theirs: Module) -> list[str]:
                 is_dot = instruction.opcode == "dot"
                 kept = f'"{queue[1]}"' if queue is not None and is_dot else None
                 instruction.set_attribute("backend_config", kept)
-        create_pass("cse").run(module, PassContext())
         without_leftovers(module)
+        create_pass("cse").run(module, PassContext())
     return differences(ours, theirs)
 
 

@@ -185,6 +185,8 @@ def test_tuples_nested_a_thousand_deep_become_flat() -> None:
     [
         ("send-done(v)", "token[] after-all()"),
         ("after-all()", "token[] send-done(x)"),
+        ("send-done(vb)", "token[] after-all()"),
+        ("after-all()", "token[] send-done(xb)"),
         ("after-all()", "token[] after-all()"),
     ],
 )
@@ -196,6 +198,8 @@ body {{
   p = {state} parameter(0)
   u = ({context}) get-tuple-element(p), index=0
   v = {context} get-tuple-element(u), index=0
+  ub = ({context}) opt-barrier(u)
+  vb = {context} get-tuple-element(ub), index=0
   i = s32[] get-tuple-element(p), index=1
   d = token[] {inside}
   b = f32[2] constant({{1, 2}})
@@ -216,6 +220,8 @@ ENTRY e {{
   l = {state} while(z), condition=condition, body=body
   y = ({context}) get-tuple-element(l), index=0
   x = {context} get-tuple-element(y), index=0
+  yb = ({context}) opt-barrier(y)
+  xb = {context} get-tuple-element(yb), index=0
   ROOT r = {result}
 }}
 """

@@ -1,4 +1,4 @@
-"""The trip count and induction variable that the backend_config of a while loop states."""
+"""Notes on while loops: the trip count and induction variable in their backend_config, hints."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import json
 from hloopt.diagnostics import HloError
 from hloopt.ir.attributes.values.strings import parse_string_or_dictionary
 from hloopt.ir.instruction import Instruction
+
+STAYS_WITH_ONE_TRIP = "skip-simplify-while-loops_trip-count-one"
+"""The frontend attribute of a loop that is not to be inlined where it makes one trip."""
 
 
 def known_trip_count(loop: Instruction) -> int | None:

@@ -13,8 +13,9 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import post_order, repair_schedule
-from hloopt.ir.shapes.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
+from hloopt.passes.collectives.shards import with_type_of
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.rewriting.rules import Builder
 from hloopt.passes.rewriting.rules.constants import splat_value
@@ -224,19 +225,14 @@ def _at_most(a: object, b: object) -> bool:
 # -- moving ---------------------------------------------------------------------------------------
 
 
-def _narrow(shape: Shape, like: Shape) -> Shape:
-    """A shape with the element type of another, and its packing."""
-    layout = shape.layout._replace(element_bits=like.layout.element_bits)
-    return array_shape(like.type_name, shape.dimensions, layout=layout)
-
-
 def _clone(build: Builder, old: Instruction, value: Instruction, like: Shape) -> Instruction:
     """A copy of an instruction, on a value and with a result of the type of another shape."""
-    return build.clone(old, [value], _narrow(old.shape, like))
+    return build.clone(old, [value], with_type_of(old.shape, like))
 
 
 def _scale_again(build: Builder, chain: _Chain, value: Instruction) -> Instruction:
-    """The scaling of a chain on a value of any size, then the scale; the value without one."""
+    """Scale a value of any size as a chain does, the value as the first operand; the value itself
+    where the chain has no scale."""
     scaling, scale = chain.scaling, chain.scale
     if scaling is None or scale is None:
         return value
@@ -267,7 +263,7 @@ def _quantize_in_front(collective: Instruction, chain: _Chain) -> Instruction:
         low, high = (build.fill(clamp.operands[n].operands[0], value.shape) for n in (0, 2))
         value = build.clone(clamp, [low, value, high], value.shape)
     like = chain.convert.shape
-    value = build.clone(chain.convert, [value], _narrow(value.shape, like))
+    value = build.clone(chain.convert, [value], with_type_of(value.shape, like))
     moved = value = _clone(build, collective, value, like)
     for step in chain.unary:
         value = _clone(build, step, value, like)

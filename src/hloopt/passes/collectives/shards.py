@@ -71,3 +71,9 @@ def with_dimension(shape: Shape, dimension: int, size: int) -> Shape:
     sizes = list(shape.dimensions)
     sizes[dimension] = size
     return array_shape(shape.type_name, tuple(sizes), layout=shape.layout)
+
+
+def with_type_of(shape: Shape, like: Shape) -> Shape:
+    """The array with the element type of another, and its packing."""
+    layout = shape.layout._replace(element_bits=like.layout.element_bits)
+    return array_shape(like.type_name, shape.dimensions, layout=layout)

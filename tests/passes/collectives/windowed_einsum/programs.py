@@ -200,6 +200,33 @@ def with_lines(text: str, lines: dict[str, str]) -> str:
     return text
 
 
+def together(*programs: str) -> str:
+    """A program with the loops of several, which share nothing."""
+    called, lines, results, given = "", "", [], 0
+    for number, program in enumerate(programs):
+        text = re.sub(r"(windowed_dot_general_\w+)", rf"\1.n{number}", program)
+        text = re.sub(r"(channel_id=\d)", rf"\g<1>{number}", text)
+        computations, _, entry = text.removesuffix("}\n").partition("ENTRY e {\n")
+        called += computations.partition("\n\n")[2]
+        for name in re.findall(r"^  (?:ROOT )?(\S+) = ", entry, re.MULTILINE):
+            entry = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", f"{name}.n{number}", entry)
+        count = entry.count(" parameter(")
+        for index in reversed(range(count)):
+            entry = entry.replace(f" parameter({index})", f" parameter({given + index})")
+        given += count
+        before, _, root = entry.rpartition("ROOT ")
+        lines += before + root
+        results.append(root.partition(" = ")[0])
+    header = programs[0].partition("\n\n")[0]
+    shapes = [
+        shape
+        for name, shape in re.findall(r"^  (\S+) = (.+) \w+\(", lines, re.M)
+        if name in results
+    ]
+    root = f"ROOT all = ({', '.join(shapes)}) tuple({', '.join(results)})"
+    return f"{header}\n\n{called}ENTRY e {{\n{lines}  {root}\n}}\n"
+
+
 def exchanged(
     *,
     x: str = "f32[1,4,3,8]",

@@ -10,6 +10,7 @@ from tests.passes.collectives.windowed_einsum.programs import (
     adding,
     gathering,
     scattering,
+    together,
 )
 
 from hloopt.ir import Instruction, Module, Opcode
@@ -17,6 +18,7 @@ from hloopt.ir.attributes.backend_config import backend_config
 from hloopt.pass_framework.applications import Applications
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.collectives.windowed_einsum.loops import dots_of
 from hloopt.text import parse_module, print_module
 
 _NAME = "windowed-einsum-handler"
@@ -74,6 +76,16 @@ def test_each_dot_has_a_queue_and_the_first_permute_starts_early() -> None:
         (read,) = early[0].operands
         assert read.tuple_index == element
         assert read.operands[0].opcode is Opcode.PARAMETER
+
+
+def test_loops_share_queues() -> None:
+    module = run_equal(_NAME, together(gathering(), adding(), scattering()))
+    queues = [
+        [int(backend_config(dot)["operation_queue_id"]) for dot in dots_of(body.instructions)]
+        for body in (loop.called[0] for loop in module.instructions(Opcode.WHILE))
+    ]
+    first = queues[0][0]
+    assert queues == [[first, first + 1, first + 2, first + 3]] * 3
 
 
 def test_two_loops_may_share_a_body() -> None:

@@ -177,7 +177,7 @@ _SUM = "(f32[2,3,2], f32[8,5], f32[2,3,5], f32[2,3,5], u32[])"
         ),
         (
             {"r": f"ROOT r = (f32[2,3,5], {_SUM}) tuple(out, t)"},
-            "not only it uses %t.1",
+            "%t.1 has other users",
         ),
         (
             {"r": f"ROOT r = ({_SUM}) tuple(w)"},
@@ -192,6 +192,12 @@ def test_sums_that_stay(lines: dict[str, str], reason: str) -> None:
     assert missed(text) == [f"{_STAYS}{reason}"]
 
 
+def test_a_sum_stays_where_the_state_is_not_a_tuple() -> None:
+    text = adding().replace("while(t)", "while(k)")
+    text = text.replace("  w = ", f"  k = {_SUM} opt-barrier(t)\n  w = ")
+    assert missed(text) == [f"{_STAYS}%k is not a tuple"]
+
+
 def test_what_is_no_sum_of_dots_stays_without_a_word() -> None:
     for line in (
         {"add_1": "add.1 = f32[2,3,5] subtract(add.0, dot.1)"},
@@ -200,6 +206,23 @@ def test_what_is_no_sum_of_dots_stays_without_a_word() -> None:
         module = run_equal(_NAME, with_lines(adding(), line))
         assert not [*module.instructions(Opcode.REDUCE)]
         assert missed(with_lines(adding(), line)) == []
+
+
+def test_a_dot_in_a_fusion_is_no_summand() -> None:
+    text = adding().replace("rhs, add.1, pass, i2)", "rhs, add.2, pass, i2)")
+    added = "add.2 = f32[2,3,5] fusion(add.1, lhs, part1), kind=kCustom, calls=f"
+    text = text.replace("  pass = ", f"  {added}\n  pass = ", 1)
+    head, rest = text.split("\n", 1)
+    fused = """f {
+  a = f32[2,3,5] parameter(0)
+  x = f32[2,3,2] parameter(1)
+  y = f32[2,5] parameter(2)
+  d = f32[2,3,5] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT s = f32[2,3,5] add(a, d)
+}
+"""
+    module = run_equal(_NAME, f"{head}\n\n{fused}{rest}")
+    assert not [*module.instructions(Opcode.REDUCE)]
 
 
 # -- narrow operands ------------------------------------------------------------------------------
@@ -245,6 +268,17 @@ def test_other_operands_stay_wide(text: str) -> None:
 
 
 _IN_FRONT = "its operands are dequantized in front: "
+_AS_A_WHOLE = "its body or condition reads its state as a whole"
+
+
+def _scattering_with_whole(name: str, shape: str, index: int) -> str:
+    """A loop with an element of its state read from a barrier of the whole state, which the last
+    of its computations with an instruction of that name has."""
+    state = "(f32[8,3], f32[3,5], f32[2,5], f32[2,5], u32[])"
+    read = f"  {name} = {shape} get-tuple-element(p), index={index}\n"
+    before, _, after = scattering(narrow="multiply").rpartition(read)
+    barrier = f"  whole = {state} opt-barrier(p)\n"
+    return f"{before}{barrier}{read.replace('(p)', '(whole)')}{after}"
 
 
 @pytest.mark.parametrize(
@@ -286,6 +320,8 @@ _IN_FRONT = "its operands are dequantized in front: "
             .replace("b, b, i)", "b, b, i, rhs)"),
             "%rhs becomes another element of its state",
         ),
+        (_scattering_with_whole("acc0", "f32[2,5]", 2), _AS_A_WHOLE),
+        (_scattering_with_whole("i", "u32[]", 4), _AS_A_WHOLE),
     ],
 )
 def test_operands_that_are_dequantized_in_front(text: str, reason: str) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shapes.shape import Shape, array_shape, tuple_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
+from hloopt.ir.tuples import is_only_taken_apart
+from hloopt.passes.collectives.shards import with_type_of
 from hloopt.passes.collectives.windowed_einsum.loops import WindowedLoop, reads_of
 from hloopt.passes.rewriting.loop_elements import pass_through
 from hloopt.passes.rewriting.replace import remove_unused
@@ -40,12 +42,12 @@ class Dequantized:
         """The narrow value behind the moves."""
         value = self.convert.operands[0]
         for move in self.moves:
-            value = build.clone(move, [value], _with_type_of(move.shape, value.shape))
+            value = build.clone(move, [value], with_type_of(move.shape, value.shape))
         return value
 
     def spread(self, build: Builder, scale: Instruction, narrow: Shape) -> Instruction:
         """The scale, broadcast for a narrow value."""
-        return build.fill(scale, _with_type_of(narrow, self.value.shape))
+        return build.fill(scale, with_type_of(narrow, self.value.shape))
 
     def widen(self, build: Builder, value: Instruction, spread: Instruction) -> Instruction:
         """A narrow value of any size, dequantized by a broadcast scale."""
@@ -53,11 +55,6 @@ class Dequantized:
         is_first = self.scaling.operands[0] is not self.convert
         operands = [spread, wide] if is_first else [wide, spread]
         return build.clone(self.scaling, operands, spread.shape)
-
-
-def _with_type_of(shape: Shape, like: Shape) -> Shape:
-    layout = shape.layout._replace(element_bits=like.layout.element_bits)
-    return array_shape(like.type_name, shape.dimensions, layout=layout)
 
 
 def dequantized(value: Instruction) -> Dequantized | None:
@@ -84,7 +81,10 @@ def dequantized(value: Instruction) -> Dequantized | None:
 
 
 def operands_of(loop: Instruction) -> list[Dequantized]:
-    """How both operands of a loop were dequantized; none if one of them was not."""
+    """How both operands of a loop were dequantized.
+
+    None if one of them was not, or neither is f8e4m3fn, which cuBLAS asks for.
+    """
     (init,) = loop.operands
     if init.opcode is not Opcode.TUPLE:
         return []
@@ -109,6 +109,8 @@ def why_not(
         for user in loop.users
     ):
         return "its operands are read behind it"
+    if not all(is_only_taken_apart(each.parameters[0]) for each in (body, condition)):
+        return "its body or condition reads its state as a whole"
     for element in _OPERANDS:
         if reads_of(condition.parameters[0], element):
             return "its condition reads an operand"
@@ -181,5 +183,5 @@ def _widen_reads(read: Instruction, operand: Dequantized, scale: Instruction) ->
             for user in others:
                 user.exchange_operand(value, wide)
         for permute in permutes:
-            permute.set_shape(_with_type_of(permute.shape, value.shape))
+            permute.set_shape(with_type_of(permute.shape, value.shape))
             values.append(permute)

@@ -80,9 +80,7 @@ class Collector:
         build = Builder(body)
         whole = buffer
         for value, offset in shards:
-            zero = next(
-                (o for user in offset.users for o in user.operands if _is_zero(o, offset)), None
-            ) or build.scalar(0, offset.shape)
+            zero = build.scalar(0, offset.shape)
             offsets = [offset if d == dimension else zero for d in range(shape.rank)]
             whole = build.dynamic_update_slice(whole, value, offsets)
         body.root.replace_operand(buffer.tuple_index, whole)
@@ -187,10 +185,6 @@ class Collector:
                 if expression.evaluate(value, *given) != wanted[device].get(origin):
                     return False
         return True
-
-
-def _is_zero(value: Instruction, like: Instruction) -> bool:
-    return value.opcode is Opcode.CONSTANT and value.shape is like.shape and value.payload == "0"
 
 
 def _offsets(shard: Instruction) -> Iterator[Instruction]:

@@ -11,7 +11,7 @@ from hloopt.passes.collectives.windowed_einsum.loops import reads_of
 from hloopt.passes.rewriting.loop_elements import pass_through
 from hloopt.passes.rewriting.replace import remove_unused
 from hloopt.passes.rewriting.rules import Builder
-from hloopt.passes.rewriting.rules.constants import is_splat
+from hloopt.passes.rewriting.rules.constants import splat_value
 
 RESULT = 2
 """The element of the state that a loop computes."""
@@ -28,9 +28,11 @@ def reduce_behind(loop: Instruction) -> bool | str:
     if len(dots) < 2:
         return False
     (init,) = loop.operands
-    if init.opcode is not Opcode.TUPLE or len(init.users) > 1 or init.is_root:
-        return f"not only it uses %{init.name}"
-    if not is_splat(init.operands[RESULT], 0):
+    if init.opcode is not Opcode.TUPLE:
+        return f"%{init.name} is not a tuple"
+    if len(init.users) > 1 or init.is_root:
+        return f"%{init.name} has other users"
+    if splat_value(init.operands[RESULT]) != 0:
         return f"its sum does not begin with 0, but with %{init.operands[RESULT].name}"
     results = reads_of(loop, RESULT)
     if not results or any(read.has_control_dependencies for read in results):
@@ -62,7 +64,7 @@ def _summands(loop: Instruction) -> list[Instruction]:
     while source.instruction.opcode is Opcode.ADD and not source.path:
         parts = source.instruction.operands
         terms = [part for part in parts if part.opcode is Opcode.DOT]
-        if len(terms) != 1:
+        if len(terms) != 1 or terms[0].parent is not body:
             return []
         (dot,) = terms
         dots.insert(0, dot)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from hloopt.analysis.loops.annotation import STAYS_WITH_ONE_TRIP
 from hloopt.ir.attributes.backend_config import with_gpu_fields
+from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
@@ -14,11 +14,10 @@ from hloopt.ir.tuples import read_element
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier, integer
 from hloopt.passes.collectives.windowed_einsum.loops import Counter, WindowedLoop, dots_of, reads_of
 
-_ONE_TRIP = '{skip-simplify-while-loops_trip-count-one="true"}'
 _KEEPS_COUNTER = frozenset((Opcode.ADD, Opcode.SUBTRACT))
 
 
-def unroll(loop: Instruction, counter: Counter) -> None:
+def unroll(loop: Instruction, counter: Counter, copier: Copier) -> None:
     """Let a loop do all its trips in one, so that work of one trip can overlap that of the next.
 
     What reads the counter in a trip reads a constant, but for sums with a constant. Body and
@@ -32,7 +31,6 @@ def unroll(loop: Instruction, counter: Counter) -> None:
     _share_constants(body)
     (state,) = body.parameters
     previous = unrolled.add_clone(state, [], name=f"{state.name}.clone")
-    copier = Copier(module, unique_channel_id=True)
     order = list(body.instructions) if module.is_scheduled else post_order(body)
     for trip in range(counter.trips):
         copies = {state: previous}
@@ -44,7 +42,7 @@ def unroll(loop: Instruction, counter: Counter) -> None:
         previous = copies[body.root]
     unrolled.set_root(previous)
     loop.set_called((unrolled, _one_trip(condition, counter)))
-    loop.set_attribute("frontend_attributes", _with_one_trip(loop))
+    set_frontend_attributes(loop, {**frontend_attributes(loop), STAYS_WITH_ONE_TRIP: "true"})
     if "backend_config" in loop.attributes:
         loop.set_attribute("backend_config", None)  # trips and steps of the loop that it was
     module.remove_computations([each for each in (body, condition) if not each.callers])
@@ -89,21 +87,15 @@ def _one_trip(condition: Computation, counter: Counter) -> Computation:
     return made
 
 
-def _with_one_trip(loop: Instruction) -> str:
-    given = loop.attributes.get("frontend_attributes", "{}").strip()[1:-1].strip()
-    return f"{{{given},{_ONE_TRIP[1:]}" if given else _ONE_TRIP
-
-
-def give_queues(windowed: WindowedLoop, queues: Iterator[int]) -> None:
+def give_queues(windowed: WindowedLoop, first: int) -> None:
     """Let each dot of an unrolled loop run in a queue of its own, and its first permute early.
 
-    That permute reads the element of the state that is handed around. O(instructions).
+    Queues are numbered from `first`: loops run one after the other, and may share them. That
+    permute reads the element of the state that is handed around. O(instructions).
     """
     body = windowed.loop.called[0]
-    for dot in dots_of(body.instructions):
-        dot.set_attribute(
-            "backend_config", with_gpu_fields(dot, operation_queue_id=str(next(queues)))
-        )
+    for queue, dot in enumerate(dots_of(body.instructions), first):
+        dot.set_attribute("backend_config", with_gpu_fields(dot, operation_queue_id=str(queue)))
     for read in reads_of(body.parameters[0], 0 if windowed.gathers else 2):
         for user in read.users:
             if user.opcode is Opcode.COLLECTIVE_PERMUTE:

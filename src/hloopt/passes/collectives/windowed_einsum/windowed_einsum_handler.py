@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from hloopt.analysis.replication.groups import GroupReplication
 from hloopt.diagnostics import counted
@@ -26,7 +25,7 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
-from hloopt.passes.collectives.collective_pipeliner.copies import discard
+from hloopt.passes.collectives.collective_pipeliner.copies import Copier, discard
 from hloopt.passes.collectives.windowed_einsum import dequantization, exchanges, loops
 from hloopt.passes.collectives.windowed_einsum.dequantization import Dequantized
 from hloopt.passes.collectives.windowed_einsum.gathering import (
@@ -65,7 +64,8 @@ class WindowedEinsumHandler(ModulePass):
     from device to device; that its sum begins with 0; that a scale is the same on all devices,
     unless `assume_equal_scales` says so. XLA 0.10.2 gives what reads the counter the number of the
     trip, wrong where it grows by 2, and starts no permute of partial results early.
-    O(module + devices · trips · instructions of the body) for each loop.
+    O(module), and for each loop O(devices · trips · instructions of the body); for each dot that
+    reads an all-gather of its operand, what comes before that dot.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,15 +85,14 @@ class WindowedEinsumHandler(ModulePass):
     def run(self, module: Module, context: PassContext) -> bool:
         grid = device_counts(module)
         replication = GroupReplication(module, grid)
-        queues = unused_channel_ids(module)
-        first = next(queues)
+        first_queue = next(unused_channel_ids(module))
         taken = [each for each in loops.windowed_loops(module) if self._takes(each, context)]
         for windowed in taken:
             self._widen_inside(windowed, grid, replication, context)
         changed = bool(taken)
         if self.options.xla_gpu_experimental_enable_alltoall_windowed_einsum:
             changed |= _split_exchanges(module, grid, context)
-        self._finish(module, taken, count(first), context)
+        self._finish(module, taken, first_queue, context)
         if changed:
             repair_schedule(module.computations.values())
         return changed
@@ -169,21 +168,23 @@ class WindowedEinsumHandler(ModulePass):
         self,
         module: Module,
         taken: Sequence[WindowedLoop],
-        queues: Iterator[int],
+        first_queue: int,
         context: PassContext,
     ) -> None:
         """Simplify the module, and let each loop do its trips in one."""
         silent = PassContext(wants_remarks=False)
-        for windowed in taken:
+        if taken:
             AlgebraicSimplifier(AlgsimpOptions(run_to_fixed_point=False)).run(module, silent)
             ConstantFolding().run(module, silent)
+        copier = Copier(module, unique_channel_id=True)
+        for windowed in taken:
             loop = windowed.loop
             counter = counter_of(loop) if loop in loop.parent else "nothing reads it"
             if isinstance(counter, str):
                 continue
             context.count("loops unrolled")
-            unroll(loop, counter)
-            give_queues(windowed, queues)
+            unroll(loop, counter, copier)
+            give_queues(windowed, first_queue)
             reduced = reduce_behind(loop) if windowed.gathers else False
             if isinstance(reduced, str):
                 context.missed(loop, f"its dots are added up one after another: {reduced}")

@@ -14,6 +14,7 @@ from hloopt.passes.control_flow.while_loop_simplifier.state import (
 )
 
 _ENDS = ASYNC.union(OWN_DONES, SEND_RECV_DONE)
+_LEAD_ON = frozenset((Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER))
 
 
 def flatten_state(loop: Instruction, may_apply: MayApply) -> int:
@@ -31,13 +32,16 @@ def flatten_state(loop: Instruction, may_apply: MayApply) -> int:
 
 
 def _carries_operation(loop: Instruction) -> bool:
-    """Whether an operation in flight ends in a trip, or after the last one. O(users)."""
+    """Whether an operation in flight ends in a trip, or after the last one.
+
+    It is known as far as get-tuple-elements and barriers lead to its end. O(users).
+    """
     taken = [loop.called[0].parameters[0], loop]
     while taken:
         for user in taken.pop().users:
             if user.opcode in _ENDS:
                 return True
-            if user.opcode is Opcode.GET_TUPLE_ELEMENT and user.shape.is_tuple:
+            if user.opcode in _LEAD_ON and user.shape.is_tuple:
                 taken.append(user)
     return False
 

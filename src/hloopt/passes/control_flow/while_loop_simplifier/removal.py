@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hloopt.analysis.loops.annotation import STAYS_WITH_ONE_TRIP
 from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
-from hloopt.ir.attributes.values import parse_frontend_attributes
+from hloopt.ir.attributes.frontend_attributes import frontend_attributes
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
@@ -27,15 +28,12 @@ def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) ->
         return None
     if effects.of_computation(body):
         return f"%{body.name} has side effects"
-    hints = parse_frontend_attributes(loop.attributes.get("frontend_attributes", "{}"))
+    hints = frontend_attributes(loop)
     if hints.get("inlineable") == "false":
         return "it is marked inlineable=false"
-    if hints.get(_STAYS) == "true":
-        return f"it is marked {_STAYS}=true"
+    if hints.get(STAYS_WITH_ONE_TRIP) == "true":
+        return f"it is marked {STAYS_WITH_ONE_TRIP}=true"
     return None
-
-
-_STAYS = "skip-simplify-while-loops_trip-count-one"
 
 
 def remove_loop(loop: Instruction, trips: LoopTrips) -> None:
