@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.passes.checked_run import run_checked
 from tests.passes.simplification.algsimp.programs import program, simplified, written
 
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.text import parse_module
+from hloopt.text import parse_module, print_module
 
 _ON_CPU: dict[str, object] = {"executing_on_cpu": True}
 _LAID_OUT: dict[str, object] = {"is_layout_sensitive": True}
@@ -149,3 +150,27 @@ def test_a_bitcast_with_a_control_predecessor_stays_behind_a_broadcast() -> None
     )
     after, _ = simplified(body, is_layout_sensitive=True)
     assert written(after.entry.root) == "tuple(bitcast(broadcast(parameter)), negate(parameter))"
+
+
+def test_padding_is_compared_in_the_type_of_the_window() -> None:
+    text = """HloModule m
+
+add {
+  x = f64[] parameter(0)
+  y = f64[] parameter(1)
+  ROOT s = f64[] add(x, y)
+}
+
+ENTRY e {
+  p = f32[8] parameter(0)
+  half = f32[] constant(0.5)
+  pad = f32[16] pad(p, half), padding=4_4
+  c = f64[16] convert(pad)
+  z = s32[] constant(0)
+  i = f64[] convert(z)
+  ROOT r = f64[14] reduce-window(c, i), window={size=3}, to_apply=add
+}
+"""
+    run_checked("algsimp", text, changes=False)
+    zero = run_checked("algsimp", text.replace("constant(0.5)", "constant(0)"))
+    assert "pad(" not in print_module(zero)

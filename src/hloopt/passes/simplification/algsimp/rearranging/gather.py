@@ -101,7 +101,7 @@ def gather_to_selects(m: AlgsimpMatch) -> Result:
         return build.fill(build.reshape(part, ()), shape)
 
     result = element(0)
-    for number in range(count):
+    for number in range(count):  # as XLA: the first one chooses between element 0 and itself
         least = build.splat(number, indices)
         chosen = build.compare("GE", m.indices, least)
         result = build.make("select", chosen, element(number), result, shape=shape)

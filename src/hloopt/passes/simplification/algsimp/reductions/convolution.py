@@ -257,7 +257,7 @@ def _depthwise_product(m: AlgsimpMatch, sizes: list[int]) -> Instruction:
     ]
     if not summed:
         return product
-    zero = build.scalar(0, array_shape("s32"))
+    zero = build.scalar(0, array_shape("s32"))  # as XLA makes it
     zero = build.make("convert", zero, shape=array_shape(shape.type_name))
     reducer = build.scalar_computation("add", shape.type_name)
     return build.reshape(build.reduce(product, zero, summed, reducer), shape)

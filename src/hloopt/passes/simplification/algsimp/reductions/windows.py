@@ -162,13 +162,12 @@ def fold_pad_into_window(m: AlgsimpMatch) -> Result:
 def _same_value(value: Instruction, init: Instruction, *, is_converted: bool) -> bool:
     if value is init:
         return True
-    found = splat_value(init)
+    own, found, shape = splat_value(value), splat_value(init), init.shape
     if is_converted and init.opcode is Opcode.CONVERT:
-        init = init.operands[0]
-        found = splat_value(init)
-    own = splat_value(value)
+        found = splat_value(init.operands[0])
+        found = None if found is None else converted(found, shape)
     if is_converted and own is not None:
-        own = converted(own, init.shape)
+        own = converted(own, shape)
     return own is not None and own == found
 
 
