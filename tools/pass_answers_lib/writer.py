@@ -30,7 +30,7 @@ class Writer:
     def __init__(self, dice: Random) -> None:
         self.dice = dice
         self.computations: list[str] = []
-        """Those that are called, as text."""
+        """The called computations, as text."""
         self._parameters: list[Value] = []
         self._lines: list[str] = []
         self._unused: dict[str, Value] = {}

@@ -206,6 +206,6 @@ _PAIRS: dict[Opcode, Callable[[Instruction], list[InPlacePair]]] = {
     Opcode.ASYNC_DONE: _async_done,
 }
 IN_PLACE = frozenset(_PAIRS)
-_MAY_BE_IN_PLACE = IN_PLACE | {_FUSION}
 """The opcodes of instructions that may work in place."""
+_MAY_BE_IN_PLACE = IN_PLACE | {_FUSION}
 _MAY_FORWARD = frozenset((*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST))

@@ -53,7 +53,8 @@ class Plan(NamedTuple):
 class Plans:
     """The plans of a module's computations, each made when it is first run. O(instructions).
 
-    They are for one run, within its `limits`. With `stand_ins`, unknown custom calls and constants
+    They hold while no computation that has run changes and runs again; `limits` are those of the
+    next run. With `stand_ins`, unknown custom calls and constants
     whose values were left out are made up (see `stand_ins`) instead of errors. With `noise`, what
     operations round is disturbed.
     """

@@ -64,7 +64,7 @@ class Validator:
     def start(self, source: Source) -> None:
         """Take the module in `source` as the one that is right. Nothing runs before it changes.
 
-        What the same text computed before is known.
+        The reference is kept where the text is that of the last start.
         """
         if self._source is None or self._source.text != source.text:
             self._reference = None

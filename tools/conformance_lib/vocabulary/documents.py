@@ -52,8 +52,7 @@ NOT_WORDS: Mapping[str, str] = {
     ),
     "of XLA's interfaces, in no record": (
         "compile_many dnn_version_info xla_gpu_experimental_scaled_dot_with_triton "
-        "xla_disable_while_loop_copies fdo_profile device_ids wait_on_operation_queues "
-        "xla_gpu_experimental_enable_alltoall_windowed_einsum"
+        "xla_disable_while_loop_copies fdo_profile device_ids wait_on_operation_queues"
     ),
 }
 """Texts in backticks that are not words of records."""

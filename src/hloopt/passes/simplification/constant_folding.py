@@ -64,7 +64,7 @@ class _Folder:
         self.foldable = Foldable(options)
         self._dead: DeadCode | None = None
         self._plans: Plans | None = None
-        """Callers are folded before what they call: no computation changes after it has run."""
+        """Callers are folded before what they call: no computation runs again after it changed."""
 
     def fold(self, computation: Computation) -> None:
         """Fold in the computation; its callers have been folded before."""

@@ -125,7 +125,7 @@ class ReadyIndex:
         return [node for node in firsts if resources.needs[node] and not resources.fits(node)]
 
     def _levels(self) -> list[_Level]:
-        """The deepest of all peers, with the best of them valid."""
+        """The deepest level of each set of peers, whose best node is valid."""
         self._bring_up_to_date()
         version = self._version
         levels, gone = [], []
