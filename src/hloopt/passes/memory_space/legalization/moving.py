@@ -100,11 +100,15 @@ def _bring_back(
     new = piece.parent.add_clone(call, [piece])
     for name in ("metadata", "frontend_attributes"):
         new.set_attribute(name, None)
-    for name in OF_THE_VALUE:
-        new.set_attribute(name, piece.attributes.get(name))
+    is_other_rank = piece.shape.rank != call.shape.rank
+    if is_other_rank:
+        _describe_value(new, piece)
     new.set_shape(laid_out(on_device, layouts[0]))
     user.exchange_operand(piece, _copied(new, on_device, layouts, copies, {}))
-    hand_value_on(call, call.operands[0])
+    if is_other_rank:
+        hand_value_on(call, call.operands[0])
+    else:
+        call.replace_all_uses_with(call.operands[0])
     call.parent.remove(call)
 
 
@@ -128,7 +132,14 @@ def _write_in(write: Instruction, layout: Layout) -> None:
         value = parent.add(Opcode.COPY, wanted, [value])
     new = parent.add_clone(call, [value])
     new.set_shape(laid_out(old.shape, layout))
-    for name in OF_THE_VALUE:
-        new.set_attribute(name, old.attributes.get(name))
+    if old.shape.rank != call.shape.rank:
+        _describe_value(new, old)
     write.replace_operand(1, new)
     remove_unused(chain[::-1])
+
+
+def _describe_value(call: Instruction, moved: Instruction) -> None:
+    """Give a call that moves a value of another rank now what is said of that value: its sharding
+    would not fit."""
+    for name in OF_THE_VALUE:
+        call.set_attribute(name, moved.attributes.get(name))
