@@ -31,6 +31,8 @@ LEAVES_MORE_TO_DO = [
     ("dce", {"use_call_analysis": True, "remove_dead_parameters_from_entry_computation": True}),
     # The first thing that applies to a loop is done, as in XLA.
     *(("simplify-while-loops", options) for options in OPTIONS["simplify-while-loops"]),
+    # What is simplified behind one loop may let another go apart.
+    *(("windowed-einsum-handler", options) for options in OPTIONS["windowed-einsum-handler"]),
     # Parts can be cut again.
     *(("collective-splitter", options) for options in OPTIONS["collective-splitter"]),
     # What is in alternate memory already has to stay there; the rest is placed around it.

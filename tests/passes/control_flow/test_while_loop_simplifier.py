@@ -180,56 +180,6 @@ def test_tuples_nested_a_thousand_deep_become_flat() -> None:
     assert module.entry.root.shape is module.entry.parameters[0].shape
 
 
-@pytest.mark.parametrize(
-    ("inside", "result"),
-    [
-        ("send-done(v)", "token[] after-all()"),
-        ("after-all()", "token[] send-done(x)"),
-        ("send-done(vb)", "token[] after-all()"),
-        ("after-all()", "token[] send-done(xb)"),
-        ("after-all()", "token[] after-all()"),
-    ],
-)
-def test_a_state_with_an_operation_in_flight_stays_nested(inside: str, result: str) -> None:
-    context = "(f32[2], u32[], token[])"
-    state = f"(({context}), s32[])"
-    text = f"""HloModule m
-body {{
-  p = {state} parameter(0)
-  u = ({context}) get-tuple-element(p), index=0
-  v = {context} get-tuple-element(u), index=0
-  ub = ({context}) opt-barrier(u)
-  vb = {context} get-tuple-element(ub), index=0
-  i = s32[] get-tuple-element(p), index=1
-  d = token[] {inside}
-  b = f32[2] constant({{1, 2}})
-  s = {context} send(b, d), channel_id=1
-  w = ({context}) tuple(s)
-  one = s32[] constant(1)
-  n = s32[] add(i, one)
-  ROOT t = {state} tuple(w, n)
-}}
-condition {{
-  q = {state} parameter(0)
-  j = s32[] get-tuple-element(q), index=1
-  n = s32[] constant(9)
-  ROOT c = pred[] compare(j, n), direction=LT
-}}
-ENTRY e {{
-  z = {state} parameter(0)
-  l = {state} while(z), condition=condition, body=body
-  y = ({context}) get-tuple-element(l), index=0
-  x = {context} get-tuple-element(y), index=0
-  yb = ({context}) opt-barrier(y)
-  xb = {context} get-tuple-element(yb), index=0
-  ROOT r = {result}
-}}
-"""
-    module, changed, _ = run(parse_module(text))
-    assert changed == ("send-done" not in inside + result)
-    assert (the_loop(module).shape.text == parse_module(text)["l"].shape.text) != changed
-
-
 def test_a_loop_in_a_loop_of_one_trip_is_inlined_with_it() -> None:
     inner = LOOP.format(
         **{"header": "", "init": "", "state": STATE, "trips": 5, "entry": "ENTRY"},

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hloopt.analysis.async_operations import OWN_DONES, SEND_RECV_DONE
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.opcode import ASYNC, Opcode
 from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.ir.tuples import make_tuple, read_element
 from hloopt.passes.control_flow.while_loop_simplifier.state import (
@@ -13,37 +11,14 @@ from hloopt.passes.control_flow.while_loop_simplifier.state import (
     change_state,
 )
 
-_ENDS = ASYNC.union(OWN_DONES, SEND_RECV_DONE)
-_LEAD_ON = frozenset((Opcode.GET_TUPLE_ELEMENT, Opcode.OPT_BARRIER))
-
 
 def flatten_state(loop: Instruction, may_apply: MayApply) -> int:
-    """Flatten a state that has tuples in it; how many arrays it has then. O(elements).
-
-    One with an operation in flight stays: what starts and what ends one share a tuple.
-    """
-    if not any(element.is_tuple for element in loop.shape.elements):
-        return 0
-    if _carries_operation(loop) or not may_apply():
+    """Flatten a state that has tuples in it; how many arrays it has then. O(elements)."""
+    if not (any(element.is_tuple for element in loop.shape.elements) and may_apply()):
         return 0
     change = _Flat(loop.shape)
     change_state(loop, change)
     return len(change.shape.elements)
-
-
-def _carries_operation(loop: Instruction) -> bool:
-    """Whether an operation in flight ends in a trip, or after the last one.
-
-    It is known as far as get-tuple-elements and barriers lead to its end. O(users).
-    """
-    taken = [loop.called[0].parameters[0], loop]
-    while taken:
-        for user in taken.pop().users:
-            if user.opcode in _ENDS:
-                return True
-            if user.opcode in _LEAD_ON and user.shape.is_tuple:
-                taken.append(user)
-    return False
 
 
 class _Flat(StateChange):

@@ -46,11 +46,10 @@ class WhileLoopSimplifier(ModulePass):
 
     The first of these that applies to a loop is done, as in XLA; repeat the pass (`fixpoint`)
     for the rest. Elements of the state that are always equal become one; nested tuples become
-    flat, unless one is an operation in flight; elements that nothing needs, or that no trip
-    changes, are not carried; constants are not carried; a loop of no trip becomes its initial
-    state, a loop of one trip that trip; unchanged scalars that start as constants become constants;
-    of several induction variables one is counted, the others are computed from it. Then dead code
-    is removed.
+    flat; elements that nothing needs, or that no trip changes, are not carried; constants are not
+    carried; a loop of no trip becomes its initial state, a loop of one trip that trip; unchanged
+    scalars that start as constants become constants; of several induction variables one is
+    counted, the others are computed from it. Then dead code is removed.
 
     Loops with control dependencies, or that run asynchronously, stay. A loop whose body or
     condition something else calls, too, goes if it makes at most one trip; for the rest flatten the
