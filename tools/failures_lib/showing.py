@@ -43,6 +43,8 @@ class _Watch(Observer):
         self.runs: Counter[str] = Counter()
         self.pass_name = ""
         self.iteration: int | None = None
+        self.begun: float | None = None
+        """The processor time at which the latest run began."""
         self.applications = Applications()
         self.made_before = 0
         self.missed: list[Shown] = []
@@ -56,6 +58,7 @@ class _Watch(Observer):
         self.runs[self.pass_name] += 1
         self.applications = context.applications
         self.made_before = context.applications.made
+        self.begun = time.process_time()
 
     def culprit(self) -> Culprit:
         made, last = self.applications.made, self.applications.last
@@ -149,13 +152,13 @@ def _show_apart(case: PlantedFailure, text: str, limit: int | None) -> Shown | N
 
 
 def _answer(out: Connection, case: PlantedFailure, text: str, limit: int | None) -> None:
-    """Send None if the passes end in time, else the run that does not."""
+    """Send None if the passes end, else the run of a pass that takes longer than the case says."""
     watch, ended = _Watch(), threading.Event()
 
     def look_at_the_clock() -> None:
-        begun = time.process_time()
         while not ended.wait(_TICK):
-            if time.process_time() - begun > case.seconds:
+            begun = watch.begun
+            if begun is not None and time.process_time() - begun > case.seconds:
                 out.send(Shown(f"{watch.pass_name} does not end", watch.culprit()))
                 return
 
