@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hloopt.analysis.latency import CostTable, FixedModel, GpuFixedModel, Origin, TableModel
+from hloopt.analysis.latency import (
+    CostTable,
+    FixedModel,
+    GpuFixedModel,
+    LatencyModel,
+    Origin,
+    TableModel,
+    Time,
+)
 from hloopt.analysis.latency.model import stated_latency
 from hloopt.diagnostics import HloError
 from hloopt.ir import Instruction
@@ -93,3 +101,27 @@ def test_a_stated_latency_that_is_no_time_is_not_stated(text: str) -> None:
 def test_malformed_tables_are_refused(text: str) -> None:
     with pytest.raises(HloError):
         CostTable.parse(text, "t")
+
+
+class _Slower(TableModel):
+    """A model that defines no cycles of its own, derived from one that does."""
+
+    def node_time(self, instruction: Instruction) -> Time:
+        return Time(7, Origin.STATED)
+
+    def edge_time(self, source: Instruction, target: Instruction) -> Time:
+        return Time(9, Origin.STATED)
+
+
+class _Table(TableModel):
+    """A model that defines neither times nor cycles."""
+
+
+def test_cycles_are_those_of_the_times_of_the_same_class(named: dict[str, Instruction]) -> None:
+    table, base = CostTable({"p": 3}, {"s": 4}), GpuFixedModel()
+
+    def cycles(model: LatencyModel) -> tuple[float, float]:
+        return model.node_cost(named["p"]), model.latency(named["s"], named["d"])
+
+    assert cycles(_Slower(table, base)) == (7, 9)
+    assert cycles(_Table(table, base)) == (3, 4)

@@ -92,7 +92,20 @@ class TableTime(NamedTuple):
 
 class LatencyModel(ABC):
     """Times in cycles, XLA's word for the unit of a model: a microsecond, or an abstract unit. To
-    people a microsecond is never called a cycle."""
+    people a microsecond is never called a cycle.
+
+    `node_cost` and `latency` are the cycles of `node_time` and `edge_time`. A model may define them
+    to save the making of a `Time`; one that derives from it and defines only the time has the
+    cycles of its own time.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = vars(cls)
+        if "node_time" in own and "node_cost" not in own:
+            cls.node_cost = LatencyModel.node_cost  # type: ignore[method-assign]  # for all of it
+        if "edge_time" in own and "latency" not in own:
+            cls.latency = LatencyModel.latency  # type: ignore[method-assign]  # for all of it
 
     @property
     @abstractmethod
