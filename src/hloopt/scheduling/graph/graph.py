@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.analysis.latency.fixed import moves_no_data
-from hloopt.analysis.latency.model import ORDINARY_EDGE
+from hloopt.analysis.latency.model import ORDINARY_EDGE, Time
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.scheduling_annotations import group_of
@@ -44,7 +44,10 @@ class ScheduleGraph:
     predecessor_latency: list[list[float]] = field(default_factory=list)
     successors: list[list[int]] = field(default_factory=list)
     successor_latency: list[list[float]] = field(default_factory=list)
+    times: list[Time] = field(default_factory=list)
+    """The times of the nodes by the model."""
     cost: list[float] = field(default_factory=list)
+    """Their cycles, unless a target's edit changes them."""
     is_start: list[bool] = field(default_factory=list)
     is_done: list[bool] = field(default_factory=list)
     uses: list[Uses] = field(default_factory=list)
@@ -123,7 +126,8 @@ class ScheduleGraph:
             if group is not None:
                 self.group[number] = group
         self.is_no_work = [_is_no_work(instruction) for instruction in instructions]
-        self.cost = [model.node_cost(instruction) for instruction in instructions]
+        self.times = [model.node_time(instruction) for instruction in instructions]
+        self.cost = [time.cycles for time in self.times]
         self.is_valuable = [tracker.is_valuable(instruction) for instruction in instructions]
 
     def takes_no_choice(self, node: int) -> bool:

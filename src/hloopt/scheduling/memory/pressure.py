@@ -293,10 +293,10 @@ class BufferLife:
         """Note the buffers that begin with each instruction, and those of its result that begin in
         what it calls."""
         released = self._released = {}
-        for buffer, (begin, chain) in enumerate(zip(self._begin, self._chain, strict=True)):
+        for buffer, (begin, calls) in enumerate(zip(self._begin, self._chain, strict=True)):
             if begin is not None and begin.opcode is not _PARAMETER:
                 released.setdefault(begin, []).append(buffer)
-            for call in chain:
+            for call in calls:
                 if call is not begin and buffer in self._held[call]:
                     released.setdefault(call, []).append(buffer)
 

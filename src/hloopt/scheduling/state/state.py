@@ -90,9 +90,10 @@ class SchedulingState:
         waiting, earliest = self.ready.waiting, self.clock.earliest
         begun = self.clock.ready_time[node]
         latencies = self.direction.ahead_latency[node]
-        for ahead, latency in zip(self.direction.ahead[node], latencies, strict=True):
-            if begun + latency > earliest[ahead]:
-                earliest[ahead] = begun + latency
+        for edge, ahead in enumerate(self.direction.ahead[node]):  # a strict zip takes longer
+            time = begun + latencies[edge]
+            if time > earliest[ahead]:
+                earliest[ahead] = time
             count = waiting[ahead] = waiting[ahead] - 1
             if count == 1:
                 self.ready.note_last_wait(ahead)
