@@ -39,6 +39,7 @@ from sweep_lib.sweep import Sweep
 BAR = 0.995
 _COUNTS = {
     "refused": "refused by XLA",
+    "refused as we say": "of them scheduled by us with a remark",
     "refused by XLA alone": "of them not by us",
     "lost": "without an answer",
     "nothing scheduled": "with nothing to schedule",

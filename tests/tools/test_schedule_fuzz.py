@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.passes.scheduling.test_stuck_groups import BESIDE
+
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
@@ -71,6 +73,21 @@ def test_an_answer_is_compared_with_orders_of_our_own() -> None:
     problem = judge(other.given, SETTINGS[0], other, {}).problem
     assert problem is not None
     assert judge("", SETTINGS[0], Answer(loss="it died"), {}).counts == {"lost": 1}
+
+
+def test_a_group_that_a_remark_calls_refused_is_explained_where_xla_refuses_only() -> None:
+    setting = next(setting for setting in SETTINGS if setting.name == "overlap 2")
+    given = BESIDE.replace("is_scheduled=true, ", "")
+    refused = Answer(given, refusal="Couldn't find an annotated node to schedule.")
+    verdict = judge(given, setting, refused, {})
+    assert verdict.counts == {"refused": 1, "refused as we say": 1}
+    assert verdict.other_problems == []
+    otherwise = Answer(given, refusal="Not all instructions have been scheduled")
+    verdict = judge(given, setting, otherwise, {})
+    assert verdict.counts == {"refused": 1, "refused by XLA alone": 1}
+    problem = judge(given, setting, Answer(given, BESIDE, BESIDE), {}).problem
+    assert problem is not None
+    assert str(problem).count("XLA schedules a group")
 
 
 def test_the_first_difference_is_that_nearest_to_the_end() -> None:

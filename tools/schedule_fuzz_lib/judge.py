@@ -38,7 +38,8 @@ class Verdict:
     counts: Counter[str] = field(default_factory=Counter)
     """`computations` and `equal` of the scheduler, from XLA's own order for memory; `chains` and
     `equal chains` of both schedulers together; `starts` and `equal starts` of the memory scheduler;
-    `refused` by XLA, `refused by XLA alone`, `lost` where it gives no answer."""
+    `refused` by XLA, `refused by XLA alone` and `refused as we say` in a remark, `lost` where it
+    gives no answer."""
     problem: Problem | None = None
     """The first difference of the scheduler."""
     other_problems: list[Problem] = field(default_factory=list)
@@ -69,6 +70,9 @@ def judge(text: str, setting: Setting, answer: Answer, profile: Mapping[str, flo
         schedule_and_report(scheduling, PassContext())
     except HloError as error:
         verdict.problem = Problem("only XLA schedules it", error.message)
+        return verdict
+    if _takes_groups_apart(scheduling):
+        verdict.problem = Problem("XLA schedules a group", "and we say that it refuses it")
         return verdict
     ours = _orders(module)
     verdict.counts["equal"] += sum(ours[name] == theirs[name] for name in chosen)
@@ -112,8 +116,11 @@ def _judge_refusal(
     module = as_compiled(text, answer)
     try:
         schedule_for_memory(module)
-        _schedule(module, config, model)
+        scheduling = _schedule(module, config, model)
     except HloError:
+        return
+    if "annotated node" in answer.refusal and _takes_groups_apart(scheduling):
+        verdict.counts["refused as we say"] += 1
         return
     verdict.counts["refused by XLA alone"] += 1
     verdict.other_problems.append(Problem("only we schedule it", answer.refusal))
@@ -164,9 +171,15 @@ def schedule_for_memory(module: Module) -> None:
     LegalizeSchedulingAnnotations(options).run(module, context)
 
 
-def _schedule(module: Module, config: SchedulerConfig, model: LatencyModel) -> None:
+def _schedule(module: Module, config: SchedulerConfig, model: LatencyModel) -> ModuleScheduling:
     scheduling = ModuleScheduling.of(module, config.resolved(module), model)
     schedule_and_report(scheduling, PassContext())
+    return scheduling
+
+
+def _takes_groups_apart(scheduling: ModuleScheduling) -> bool:
+    """Whether a remark says that XLA refuses the module."""
+    return any(scheduling.scheduler.stuck.values())
 
 
 class _LoggedTimes(TableModel):

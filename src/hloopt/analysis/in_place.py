@@ -48,6 +48,8 @@ class InPlace:
 
     def _pairs_of_body(self, fusion: Instruction) -> list[InPlacePair]:
         """An output that is, say, a dynamic-update-slice of a parameter is in place."""
+        if fusion.called[0].root.opcode not in _MAY_FORWARD:
+            return []  # as is most often so: no output is followed
         stack = [fusion]
         while stack:  # the bodies of nested fusions first
             body = stack[-1].called[0]
@@ -68,8 +70,6 @@ class InPlace:
     def _find_in(self, body: Computation) -> list[InPlacePair]:
         pairs: list[InPlacePair] = []
         slots = slots_of(body.root.shape)
-        if slots.shape.is_tuple and body.root.opcode not in _MAY_FORWARD:
-            return pairs  # as is most often so: no output is followed
         for output, shape in zip(slots.indices, slots.parts, strict=True):
             if shape.is_tuple:
                 continue
@@ -208,4 +208,6 @@ _PAIRS: dict[Opcode, Callable[[Instruction], list[InPlacePair]]] = {
 IN_PLACE = frozenset(_PAIRS)
 """The opcodes of instructions that may work in place."""
 _MAY_BE_IN_PLACE = IN_PLACE | {_FUSION}
-_MAY_FORWARD = frozenset((*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST))
+_MAY_FORWARD = frozenset(
+    (*_PAIRS, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST, Opcode.RESHAPE)
+)

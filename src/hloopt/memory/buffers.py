@@ -136,7 +136,7 @@ class Buffers:
         live_out = set(flow.members(flow.held[flow.module.entry.root]))
         for number, values in sorted(groups.items()):
             values.sort()
-            size = max(slots_once(flow.definer[v].shape)[flow.slot[v]] for v in values)
+            size = max([slots_once(flow.definer[v].shape)[flow.slot[v]] for v in values])
             buffer = Buffer(
                 number, values, size, self._color(values), not live_out.isdisjoint(values)
             )

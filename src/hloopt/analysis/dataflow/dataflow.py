@@ -59,7 +59,7 @@ class Dataflow:
     of a computation that several instructions call."""
     merged: dict[int, list[int]]
     """Per phi and stand-in the values that it merges, other phis and stand-ins among them."""
-    _elsewhere: dict[int, list[Position]] | None = None
+    _elsewhere: dict[int, list[tuple[Instruction, int]]] | None = None
     """Per value its positions beside its definition; None until somebody asks."""
     _operand_numbers: dict[Instruction, dict[Instruction, list[int]]] = field(default_factory=dict)
     """Of instructions with many operands, by operand where it stands among them."""
@@ -100,7 +100,8 @@ class Dataflow:
 
     def shape(self, value: int) -> Shape:
         """The shape of a value, where it is defined."""
-        return slots_of(self.definer[value].shape).parts[self.slot[value]]
+        slot, shape = self.slot[value], self.definer[value].shape
+        return slots_of(shape).parts[slot] if slot else shape
 
     def index(self, value: int) -> Index:
         """The shape index at which a value is defined."""
@@ -132,7 +133,8 @@ class Dataflow:
     def positions(self, value: int) -> list[Position]:
         """The positions of a value: its definition, then in order of the text. O(all), once."""
         elsewhere = self._find_positions() if self._elsewhere is None else self._elsewhere
-        return [Position(self.definer[value], self.slot[value]), *elsewhere.get(value, ())]
+        first = Position(self.definer[value], self.slot[value])
+        return [first, *(Position(*other) for other in elsewhere.get(value, ()))]
 
     def uses(self, value: int) -> list[Use]:
         """The readers of a value, by its positions.
@@ -219,18 +221,18 @@ class Dataflow:
             found = self._root_values[root] = frozenset(self.members(self.held[root]))
         return found
 
-    def _find_positions(self) -> dict[int, list[Position]]:
-        definer, own_slot = self.definer, self.slot
-        elsewhere: dict[int, list[Position]] = {}
+    def _find_positions(self) -> dict[int, list[tuple[Instruction, int]]]:
+        definer, own_slot, unions = self.definer, self.slot, self.unions
+        elsewhere: dict[int, list[tuple[Instruction, int]]] = {}
         for computation in self.scope.orders:
             for instruction in computation.instructions:
                 if not may_hold_others(instruction):
                     continue
                 for slot, held in enumerate(self.held[instruction]):
-                    for value in self.members((held,)):
+                    for value in unions.get(held, (held,)) if unions else (held,):
                         if value != NOTHING and (
                             definer[value] is not instruction or own_slot[value] != slot
                         ):
-                            elsewhere.setdefault(value, []).append(Position(instruction, slot))
+                            elsewhere.setdefault(value, []).append((instruction, slot))
         self._elsewhere = elsewhere
         return elsewhere

@@ -9,6 +9,7 @@ from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of, bound_operands
+from hloopt.ir.shapes.shape import Shape
 
 
 class Forward(NamedTuple):
@@ -35,10 +36,9 @@ def forwards_of(instruction: Instruction) -> list[Forward]:
         forwards = find(instruction)
     except IndexError:
         raise misfit(instruction) from None
-    total = len(slots_of(instruction.shape).parts)
-    for forward in forwards:
-        available = len(slots_of(forward.source.shape).parts)
-        if forward.slot + forward.width > total or forward.start + forward.width > available:
+    total = _width(instruction.shape)
+    for slot, source, start, width, _ in forwards:
+        if slot + width > total or start + width > _width(source.shape):
             raise misfit(instruction)
     return forwards
 
@@ -77,14 +77,18 @@ def misfit(instruction: Instruction) -> HloVerifyError:
 # -- one function per way of forwarding -----------------------------------------------------------
 
 
+def _width(shape: Shape) -> int:
+    """The number of slots of a shape, most often one. O(1) but for the first time."""
+    return len(slots_of(shape).parts) if shape.elements else 1
+
+
 def _all_of(source: Instruction, slot: int = 0, *, arrays_only: bool = False) -> Forward:
-    return Forward(slot, source, 0, len(slots_of(source.shape).parts), arrays_only)
+    return Forward(slot, source, 0, _width(source.shape), arrays_only)
 
 
 def _pass_on(instruction: Instruction) -> list[Forward]:
     source = instruction.operands[0]
-    parts = slots_of(source.shape).parts, slots_of(instruction.shape).parts
-    return [Forward(0, source, 0, min(map(len, parts)))]
+    return [Forward(0, source, 0, min(_width(source.shape), _width(instruction.shape)))]
 
 
 def _call(instruction: Instruction) -> list[Forward]:

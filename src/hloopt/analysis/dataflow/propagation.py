@@ -158,6 +158,7 @@ class Propagation:
             if _can_change(instruction, self._sources)
         }
         self._check_widths()
+        crossing = self._crossing()
         waiting: set[int] = set()
         for reached in by_rank:  # what stands behind has its first turn to come anyway
             queue = [reached]
@@ -167,6 +168,8 @@ class Propagation:
                 instruction = by_rank[rank]
                 if not self._update(instruction):
                     continue
+                if rank == reached and instruction not in crossing:
+                    continue  # its users have their first turn to come
                 for other in self._affected(instruction):
                     again = ranks.get(other)
                     if again is None or again > reached:
@@ -174,6 +177,12 @@ class Propagation:
                     if again in by_rank and again not in waiting:
                         waiting.add(again)
                         heappush(queue, again)
+
+    def _crossing(self) -> set[Instruction]:
+        """The instructions whose values may reach what has a smaller rank: by another way than
+        through users, which stand in the same computation."""
+        roots = {computation.root for computation in self.scope.orders}
+        return roots.union(s.instruction for sources in self._sources.values() for s in sources)
 
     def _check_widths(self) -> None:
         for instruction, sources in self._sources.items():

@@ -67,6 +67,7 @@ class Scope:
         return cls(computations, orders, is_global, ranks)
 
 
+_FUSION = Opcode.FUSION  # a member of an enum is slow to look up in a loop
 _MERGES = frozenset((Opcode.PARAMETER, Opcode.WHILE, Opcode.CONDITIONAL))
 MAY_HOLD_OTHERS = FORWARDING | _MERGES
 
@@ -96,11 +97,11 @@ def fused_computations(computations: list[Computation]) -> set[Computation]:
     """
     fused: set[Computation] = set()
     for computation in reversed(computations):
-        if computation.is_fusion or any(
-            caller.parent in fused and caller.opcode in CONTROL_FLOW_CALLERS
-            for caller in computation.callers
-        ):
-            fused.add(computation)
+        for caller in computation.callers:
+            opcode = caller.opcode
+            if opcode is _FUSION or (opcode in CONTROL_FLOW_CALLERS and caller.parent in fused):
+                fused.add(computation)
+                break
     return fused
 
 
@@ -111,11 +112,13 @@ def _covered(computations: list[Computation], fused: set[Computation]) -> set[Co
     """
     covered: set[Computation] = set()
     for computation in reversed(computations):
-        if computation not in fused or any(
-            caller.parent in covered and caller.opcode in CONTROL_FLOW_CALLERS
-            for caller in computation.callers
-        ):
+        if computation not in fused:
             covered.add(computation)
+            continue
+        for caller in computation.callers:
+            if caller.opcode in CONTROL_FLOW_CALLERS and caller.parent in covered:
+                covered.add(computation)
+                break
     return covered
 
 

@@ -46,6 +46,9 @@ def annotation_of(instruction: Instruction) -> Annotation | None:
 
 def group_of(instruction: Instruction) -> int | None:
     """The group of an instruction, None without one. Raises PassRefused."""
+    as_read = instruction.attribute_text
+    if as_read is not None and GROUP not in as_read:
+        return None  # as most
     annotation = annotation_of(instruction)
     return None if annotation is None else annotation.group
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from hloopt.diagnostics import PassRefused
-from hloopt.ir import Opcode
+from hloopt.ir import Instruction, Opcode
 from hloopt.scheduling.graph.graph import ScheduleGraph
 from hloopt.scheduling.resources.hints import keeps_order
 from hloopt.scheduling.state.state import SchedulingState
@@ -41,6 +43,18 @@ def _listed(graph: ScheduleGraph) -> list[int]:
     )
 
 
+class StuckGroup(NamedTuple):
+    """A group of which no ready member may be scheduled, though its needs seemed to fit."""
+
+    group: int
+    instruction: Instruction
+    """The first of these members."""
+    obstacle: str
+    """The reason why it may not be scheduled, in words."""
+    way_out: str
+    """Advice."""
+
+
 class Groups:
     """The groups of a computation while it is scheduled.
 
@@ -54,6 +68,9 @@ class Groups:
             self.members.setdefault(state.graph.group[node], []).append(node)
         self.held: set[int] = set()
         """Nodes that lost their group half way; no other group begins before they are done."""
+        self.stuck: list[StuckGroup] = []
+        """The groups that could not be scheduled in one go. XLA refuses a module with such a one;
+        here the members that are left are scheduled like others."""
         self._open: dict[int, set[int]] = {group: set() for group in self.members}
         """By group, what behind it, outside, is not scheduled yet."""
         self._waits: dict[int, list[int]] = {}
@@ -114,6 +131,16 @@ class Groups:
             "There is a scheduling group which exceeds the overlap limits. "
             f"Annotation id: {group}. {sentences}",
             help="raise the overlap limit, or take operations out of the group",
+        )
+
+    def failure_of_stuck(self) -> PassRefused:
+        """The reason why nothing can be scheduled after a group that was taken apart."""
+        group, instruction, obstacle, way_out = self.stuck[0]
+        return PassRefused(
+            "Couldn't find an annotated node to schedule. "
+            f"Annotation id: {group}. '%{instruction.name}' {obstacle}",
+            help=way_out,
+            span=instruction.parent.module.span_of(instruction),
         )
 
     # -- readiness ------------------------------------------------------------------------------
@@ -179,6 +206,7 @@ class Groups:
             ready += joining
             candidates = [node for node in ready if state.resources.fits(node)]
             if not candidates:
+                self.stuck += [self._stuck(group, node) for node in ready[:1]]
                 break
             node = candidates[0]
             for other in candidates[1:]:
@@ -191,6 +219,23 @@ class Groups:
             state.take(node)
             del graph.group[node]
         self._release(left)
+
+    def _stuck(self, group: int, node: int) -> StuckGroup:
+        state = self.state
+        instruction, short = state.graph.instructions[node], state.resources.shortage(node)
+        if short is None:
+            return StuckGroup(
+                group,
+                instruction,
+                "may not overlap what is in flight",
+                "take operations out of the group",
+            )
+        resource, missing = short
+        obstacle = f"needs {missing} more of {resource.name} than is left of {resource.limit}"
+        way_out = "take operations out of the group"
+        if resource.option and resource.limit is not None:
+            way_out = f"give the pass {resource.option}={resource.limit + missing}, or {way_out}"
+        return StuckGroup(group, instruction, obstacle, way_out)
 
     def _better(self, a: int, b: int) -> int:
         """The one of two members to take first; `a` stands later in the list."""

@@ -21,6 +21,7 @@ from hloopt.scheduling.graph.edges import BufferHazards
 from hloopt.scheduling.memory.pressure import BufferLife
 from hloopt.scheduling.resources.hints import asks_for_delay
 
+_FUSION = Opcode.FUSION  # a member of an enum is slow to look up in a loop
 _LESS_MEMORY = 0.9
 """The part of the limit that is left when scheduling again."""
 
@@ -32,9 +33,12 @@ def _run_in_fusions(module: Module) -> set[Computation]:
     """
     found: set[Computation] = set()
     for computation in reversed(module.computations.values()):
-        callers = computation.callers
-        if callers and all(c.opcode is Opcode.FUSION or c.parent in found for c in callers):
-            found.add(computation)
+        for caller in computation.callers:
+            if caller.opcode is not _FUSION and caller.parent not in found:
+                break
+        else:
+            if computation.callers:
+                found.add(computation)
     return found
 
 
@@ -62,12 +66,9 @@ class ModuleScheduling:
         return cls(module, Scheduler(config, model, hooks.tracker(config), hazards, life, hooks))
 
     def orders(self) -> dict[Computation, list[Instruction]]:
-        """The present order of every computation that has one. O(instructions)."""
-        return {
-            computation: list(computation.instructions)
-            for computation in self.module.computations.values()
-            if not computation.is_fusion
-        }
+        """The present order of every computation that has values. O(their instructions)."""
+        covered = self.scheduler.hazards.flow.scope.orders
+        return {computation: list(computation.instructions) for computation in covered}
 
     def computations(self) -> list[Computation]:
         """The computations with asynchronous operations or scheduling hints, callees first.

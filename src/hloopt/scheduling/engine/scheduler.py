@@ -11,7 +11,7 @@ from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.engine.explain import Explainer
-from hloopt.scheduling.engine.groups import Groups, prepare_top_down
+from hloopt.scheduling.engine.groups import Groups, StuckGroup, prepare_top_down
 from hloopt.scheduling.engine.hooks import NO_HOOKS, TargetHooks
 from hloopt.scheduling.engine.stalls import Stalls
 from hloopt.scheduling.graph.edges import BufferHazards
@@ -41,6 +41,8 @@ class Scheduler:
     """The number of choices that each rule decided so far, by XLA's word for it."""
     graphs: dict[Computation, ScheduleGraph] = field(default_factory=dict)
     """The graph that the last order of each computation was made from."""
+    stuck: dict[Computation, list[StuckGroup]] = field(default_factory=dict)
+    """The groups that the last order of each computation takes apart, where XLA refuses."""
 
     def order(
         self,
@@ -68,6 +70,7 @@ class Scheduler:
             self.explainer.watch(state, run.order)
         if self.stalls is not None:
             self.stalls.watch(state, run.order)
+        self.stuck[computation] = [] if run.groups is None else run.groups.stuck
         run.all()
         self.decisions.update(run.order.decisions)
         self.life.states[computation].peak = state.memory.pressure.peak
@@ -109,6 +112,8 @@ class _Run:
 
     def _blocked(self) -> PassRefused:
         state, groups = self.state, self.groups
+        if groups is not None and groups.stuck:
+            return groups.failure_of_stuck()
         if groups is not None and groups.ready:
             return groups.failure()
         instructions = state.graph.instructions

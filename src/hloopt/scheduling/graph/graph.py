@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hloopt.analysis.latency import LatencyModel
 from hloopt.analysis.latency.fixed import moves_no_data
-from hloopt.analysis.latency.model import ORDINARY_EDGE
+from hloopt.analysis.latency.model import ORDINARY_EDGE, Time
 from hloopt.diagnostics import PassRefused
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.attributes.scheduling_annotations import group_of
@@ -16,6 +16,7 @@ from hloopt.scheduling.graph.edges import (
     Edge,
     TransferLoops,
 )
+from hloopt.scheduling.resources.hints import NO_HINTS
 from hloopt.scheduling.resources.resource import Hazard, Usage, Uses
 from hloopt.scheduling.resources.tracker import ResourceTracker
 
@@ -43,7 +44,10 @@ class ScheduleGraph:
     predecessor_latency: list[list[float]] = field(default_factory=list)
     successors: list[list[int]] = field(default_factory=list)
     successor_latency: list[list[float]] = field(default_factory=list)
+    times: list[Time] = field(default_factory=list)
+    """The times of the nodes by the model."""
     cost: list[float] = field(default_factory=list)
+    """Their cycles, unless a target's edit changes them."""
     is_start: list[bool] = field(default_factory=list)
     is_done: list[bool] = field(default_factory=list)
     uses: list[Uses] = field(default_factory=list)
@@ -63,10 +67,8 @@ class ScheduleGraph:
     is_valuable: list[bool] = field(default_factory=list)
     async_depth: list[float] = field(default_factory=list)
     async_height: list[float] = field(default_factory=list)
-    graph_depth: list[int] = field(default_factory=list)
-    """The number of edges on the longest path from the top."""
-    depth: list[float] = field(default_factory=list)
-    """The time of the longest path from the top, without the node."""
+    _depths: tuple[list[float], list[int]] | None = None
+    """`depth` and `graph_depth`, which few configurations ask for."""
     hops_to_selective: list[int] = field(default_factory=list)
 
     @classmethod
@@ -96,28 +98,42 @@ class ScheduleGraph:
     # -- nodes ----------------------------------------------------------------------------------
 
     def _make_nodes(self, model: LatencyModel, tracker: ResourceTracker) -> None:
+        """Fill the facts about single nodes: few have any, so only these are looked at in turn."""
+        instructions, count = self.instructions, len(self.instructions)
+        self.uses = [tracker.uses(instruction) for instruction in instructions]
+        self.occupies, self.releases = [()] * count, [()] * count
+        self.is_start, self.is_done = [False] * count, [False] * count
+        self.force_early, self.force_delay = [False] * count, [False] * count
+        self.delay_priority, self.delay_after_target = [0] * count, [False] * count
+        for number, uses in enumerate(self.uses):
+            if uses:
+                self.occupies[number] = _resources(uses, Usage.OCCUPY)
+                self.releases[number] = _resources(uses, Usage.RELEASE)
         asynchronous = tracker.asynchronous
-        for number, instruction in enumerate(self.instructions):
-            uses = tracker.uses(instruction)
-            self.uses.append(uses)
-            self.occupies.append(_resources(uses, Usage.OCCUPY) if uses else ())
-            self.releases.append(_resources(uses, Usage.RELEASE) if uses else ())
-            may_be = instruction.opcode in asynchronous
-            is_start = may_be and tracker.is_start(instruction)
-            is_done = may_be and tracker.is_done(instruction)
-            self.is_start.append(is_start)
-            self.is_done.append(is_done)
+        for number, instruction in enumerate(instructions):
+            if instruction.opcode in asynchronous:
+                self.is_start[number] = tracker.is_start(instruction)
+                self.is_done[number] = tracker.is_done(instruction)
+        for number, instruction in enumerate(instructions):
+            is_start, is_done = self.is_start[number], self.is_done[number]
             hints = tracker.hints(instruction, is_start=is_start, is_done=is_done)
-            self.force_early.append(hints.force_early)
-            self.force_delay.append(hints.force_delay)
-            self.delay_priority.append(hints.priority)
+            if hints is not NO_HINTS:
+                self.force_early[number] = hints.force_early
+                self.force_delay[number] = hints.force_delay
+                self.delay_priority[number] = hints.priority
+        for number, instruction in enumerate(instructions):
             group = group_of(instruction)
             if group is not None:
                 self.group[number] = group
-            self.is_no_work.append(_is_no_work(instruction))
-        self.cost = [model.node_cost(instruction) for instruction in self.instructions]
-        self.is_valuable = [tracker.is_valuable(i) for i in self.instructions]
-        self.delay_after_target = [False] * len(self.instructions)
+        self.is_no_work = [_is_no_work(instruction) for instruction in instructions]
+        self.times = [model.node_time(instruction) for instruction in instructions]
+        self.cost = [time.cycles for time in self.times]
+        self.is_valuable = [tracker.is_valuable(instruction) for instruction in instructions]
+
+    def takes_no_choice(self, node: int) -> bool:
+        """Whether a node is scheduled as soon as it is ready: it takes no time, and nobody asks for
+        a place. Rules have no say."""
+        return self.is_no_work[node] and node not in self.group and node not in self.preference
 
     # -- edges ----------------------------------------------------------------------------------
 
@@ -164,8 +180,6 @@ class ScheduleGraph:
         count = len(order)
         self.async_depth = [0.0] * count
         self.async_height = [0.0] * count
-        self.graph_depth = [0] * count
-        self.depth = [0.0] * count
         self._look_up(order)
         if tracker.config.top_down_scheduling:
             for node in reversed(order):
@@ -174,25 +188,41 @@ class ScheduleGraph:
             self._count_hops(order, tracker)
 
     def _look_up(self, order: list[int]) -> None:
-        """Fill the depths, in a topological order."""
-        async_depths, depths, graph_depths = self.async_depth, self.depth, self.graph_depth
-        cost, all_latencies = self.cost, self.predecessor_latency
+        """Fill the asynchronous depths, in a topological order."""
+        depths, is_done = self.async_depth, self.is_done
         for node in order:
-            async_depth = depth = 0.0
-            graph_depth = 0
-            is_done = self.is_done[node]
-            for before, latency in zip(self.predecessors[node], all_latencies[node], strict=True):
-                value = async_depths[before] + latency if is_done else async_depths[before]
-                if value > async_depth:
-                    async_depth = value
-                value = depths[before] + cost[before] + latency
-                if value > depth:
-                    depth = value
-                if graph_depths[before] >= graph_depth:
-                    graph_depth = graph_depths[before] + 1
-            async_depths[node] = async_depth
+            depth = 0.0
+            if is_done[node]:
+                latencies = self.predecessor_latency[node]
+                for before, latency in zip(self.predecessors[node], latencies, strict=True):
+                    depth = max(depth, depths[before] + latency)
+            else:
+                for before in self.predecessors[node]:
+                    if depths[before] > depth:
+                        depth = depths[before]
             depths[node] = depth
-            graph_depths[node] = graph_depth
+
+    @property
+    def depth(self) -> list[float]:
+        """The time of the longest path from the top to each node, without it. O(edges), once."""
+        return self._known_depths()[0]
+
+    @property
+    def graph_depth(self) -> list[int]:
+        """The number of edges on the longest path from the top. O(edges), once."""
+        return self._known_depths()[1]
+
+    def _known_depths(self) -> tuple[list[float], list[int]]:
+        if self._depths is None:
+            count = len(self.instructions)
+            times, steps = [0.0] * count, [0] * count
+            for node in self._topological_order():
+                latencies = self.predecessor_latency[node]
+                for before, latency in zip(self.predecessors[node], latencies, strict=True):
+                    times[node] = max(times[node], times[before] + self.cost[before] + latency)
+                    steps[node] = max(steps[node], steps[before] + 1)
+            self._depths = times, steps
+        return self._depths
 
     def _look_down(self, node: int) -> None:
         latencies = self.successor_latency[node]

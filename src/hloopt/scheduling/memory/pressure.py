@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 
-from hloopt.analysis.dataflow import NOTHING, Dataflow
+from hloopt.analysis.dataflow import Dataflow
 from hloopt.ir import Computation, Instruction, Opcode
 from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.buffers import Buffers
 
 _READS_TABLE_ONLY = (Opcode.GET_TUPLE_ELEMENT, Opcode.BITCAST)
+_NONE: list[int] = []
 _PARAMETER = Opcode.PARAMETER  # a member of an enum is slow to look up in a loop
 ShapeSize = Callable[[Shape], int]
 
@@ -106,8 +108,10 @@ class BufferLife:
     states: dict[Computation, PressureState] = field(default_factory=dict)
     _held: dict[Instruction, list[int]] = field(default_factory=dict)
     """The buffers that count, by the instructions that hold them, with repetitions."""
+    _own: dict[Instruction, list[int]] = field(default_factory=dict)
+    """Those of them that do not begin with a parameter of the entry."""
     _number: list[int] = field(default_factory=list)
-    """By value its buffer, -1 where that does not count."""
+    """By value its buffer, -1 where that does not count; the last entry is that of NOTHING."""
     _last: list[Instruction | None] = field(default_factory=list)
     """The last user of each buffer."""
     _first: list[Instruction | None] = field(default_factory=list)
@@ -119,13 +123,16 @@ class BufferLife:
     _chain: list[tuple[Instruction, ...]] = field(default_factory=list)
     """The calls that lead to the first definition."""
     _allocated: dict[Instruction, list[int]] = field(default_factory=dict)
+    """The answers of `allocated`."""
     _released: dict[Instruction, list[int]] = field(default_factory=dict)
-    """The answers of `allocated` and `released` so far."""
+    """The answers of `released` that are not empty."""
+    _callees: dict[Instruction, list[Computation]] = field(default_factory=dict)
+    """By the instructions that call any, the covered computations they call."""
 
     @classmethod
     def of(cls, flow: Dataflow, buffers: Buffers, shape_size: ShapeSize) -> BufferLife:
         result = cls(flow, buffers, shape_size)
-        result._number = [-1] * len(flow.definer)
+        result._number = [-1] * (len(flow.definer) + 1)
         size_once = cache(shape_size)  # many buffers have one shape
         for number, buffer in enumerate(buffers.all):
             result.size.append(size_once(flow.shape(buffer.values[0])))
@@ -134,6 +141,12 @@ class BufferLife:
                     result._number[value] = number
         counted, held = result._counted, flow.held
         result._held = {i: counted(held[i]) for order in flow.scope.orders.values() for i in order}
+        orders = flow.scope.orders
+        result._callees = {
+            caller: [callee for callee in caller.called if callee in orders]
+            for computation in orders
+            for caller in computation.callers
+        }
         result.restart()
         return result
 
@@ -144,7 +157,9 @@ class BufferLife:
         self._last = [None] * len(self.size)
         self._find_first()
         self._find_begin()
-        self._allocated, self._released = {}, {}
+        self._find_own()
+        self._find_allocated()
+        self._find_released()
         self.states = {}
         self._measure()
 
@@ -166,50 +181,17 @@ class BufferLife:
 
         Not to be changed, for it is remembered.
         """
-        found = self._allocated.get(instruction)
-        if found is None:
-            found = self._allocated[instruction] = self._find_allocated(instruction)
-        return found
-
-    def _find_allocated(self, instruction: Instruction) -> list[int]:
-        held, uncounted = self._held, self._uncounted
-        if instruction.opcode in _READS_TABLE_ONLY:
-            tables = self._counted(self.flow.held[instruction.operands[0]][:1])
-            return [buffer for buffer in tables if buffer not in uncounted]
-        operands = instruction.operands
-        if len(operands) == 1 and uncounted.isdisjoint(held[operands[0]]):
-            return held[operands[0]]
-        return [
-            buffer for operand in operands for buffer in held[operand] if buffer not in uncounted
-        ]
+        return self._allocated[instruction]
 
     def released(self, instruction: Instruction) -> list[int]:
         """The buffers that begin with it. Not to be changed, for it is remembered."""
-        found = self._released.get(instruction)
-        if found is None:
-            found = self._released[instruction] = self._find_released(instruction)
-        return found
-
-    def _find_released(self, instruction: Instruction) -> list[int]:
-        if instruction.opcode is _PARAMETER:
-            return []
-        held = self._held[instruction]
-        begin, chain = self._begin, self._chain
-        if len(held) == 1:  # as of most
-            buffer = held[0]
-            is_first = begin[buffer] is instruction or instruction in chain[buffer]
-            return held if is_first else []
-        return [
-            buffer
-            for buffer in dict.fromkeys(held)
-            if begin[buffer] is instruction or instruction in chain[buffer]
-        ]
+        return self._released.get(instruction, _NONE)
 
     def allocated_top_down(self, instruction: Instruction) -> list[int]:
         """The buffers of its result."""
         if instruction.opcode in _READS_TABLE_ONLY:
-            return self._own(self._counted(self.flow.held[instruction][:1]))
-        return self._own(self._held[instruction])
+            return self._own_table(instruction)
+        return self._own[instruction]
 
     def released_top_down(self, instruction: Instruction) -> list[int]:
         """The buffers of its operands that nothing uses after it."""
@@ -222,7 +204,7 @@ class BufferLife:
     def peak_inside(self, instruction: Instruction) -> int:
         """The largest peak of the computations it calls, bodies of fusions aside."""
         peak, states = 0, self.states
-        for callee in instruction.called:
+        for callee in self._callees.get(instruction, ()):
             if callee in states and states[callee].peak > peak:
                 peak = states[callee].peak
         return peak
@@ -230,49 +212,45 @@ class BufferLife:
     def _counted(self, held: Iterable[int]) -> list[int]:
         """The buffers of values, those that count."""
         number = self._number
-        return [
-            number[value]
-            for value in self.flow.members(held)
-            if value != NOTHING and number[value] >= 0
-        ]
+        return [buffer for value in self.flow.members(held) if (buffer := number[value]) >= 0]
 
-    def _own(self, buffers: list[int]) -> list[int]:
-        """The buffers that do not begin with a parameter of the entry."""
+    def _own_table(self, instruction: Instruction) -> list[int]:
+        """The buffers of the first slot of a result that do not begin with a parameter of the
+        entry."""
         uncounted = self._uncounted
-        return [buffer for buffer in buffers if buffer not in uncounted]
-
-    def _called(self, instruction: Instruction) -> list[Computation]:
-        orders = self.flow.scope.orders
-        return [callee for callee in instruction.called if callee in orders]
+        tables = self._counted(self.flow.held[instruction][:1])
+        return [buffer for buffer in tables if buffer not in uncounted]
 
     # -- construction ---------------------------------------------------------------------------
 
     def _find_first(self) -> None:
         """Walk the schedules from the entry, each call's computations before the call."""
-        held, first, last = self._held, self._first, self._last
+        held, first, last, callees = self._held, self._first, self._last, self._callees
         entry = self.flow.module.entry
         stack = [iter(list(entry.instructions))]
         entered = {entry}
         path: list[Instruction] = []  # the calls whose computations are being walked
         while stack:
-            instruction = path.pop() if len(path) == len(stack) else next(stack[-1], None)
-            if instruction is None:
+            rest = stack[-1]
+            if len(path) == len(stack):  # back at a call
+                rest = chain((path.pop(),), rest)
+            for instruction in rest:
+                if instruction in callees:
+                    callee = next((c for c in callees[instruction] if c not in entered), None)
+                    if callee is not None:
+                        entered.add(callee)
+                        path.append(instruction)
+                        stack.append(iter(list(callee.instructions)))
+                        break
+                for buffer in held[instruction]:
+                    if first[buffer] is None:
+                        first[buffer] = instruction
+                        self._chain[buffer] = tuple(path)
+                for operand in instruction.operands:
+                    for buffer in held[operand]:
+                        last[buffer] = instruction
+            else:
                 stack.pop()
-                continue
-            called = self._called(instruction) if instruction.called else ()
-            callee = next((c for c in called if c not in entered), None) if called else None
-            if callee is not None:
-                entered.add(callee)
-                path.append(instruction)
-                stack.append(iter(list(callee.instructions)))
-                continue
-            for buffer in held[instruction]:
-                if first[buffer] is None:
-                    first[buffer] = instruction
-                    self._chain[buffer] = tuple(path)
-            for operand in instruction.operands:
-                for buffer in held[operand]:
-                    last[buffer] = instruction
 
     def _find_begin(self) -> None:
         definer = self.flow.definer
@@ -285,6 +263,42 @@ class BufferLife:
             for buffer, first in enumerate(self._first)
             if first is not None and first.opcode is _PARAMETER and first.parent.is_entry
         }
+
+    def _find_own(self) -> None:
+        uncounted = self._uncounted
+        self._own = {
+            instruction: buffers
+            if uncounted.isdisjoint(buffers)
+            else [buffer for buffer in buffers if buffer not in uncounted]
+            for instruction, buffers in self._held.items()
+        }
+
+    def _find_allocated(self) -> None:
+        own, allocated = self._own, self._allocated
+        tables: dict[Instruction, list[int]] = {}
+        for instruction in self._held:
+            operands = instruction.operands
+            if len(operands) != 1:
+                allocated[instruction] = [buffer for o in operands for buffer in own[o]]
+                continue
+            operand = operands[0]
+            found = own[operand]
+            if operand.shape.elements and instruction.opcode in _READS_TABLE_ONLY:
+                if operand not in tables:  # many read elements of one tuple
+                    tables[operand] = self._own_table(operand)
+                found = tables[operand]
+            allocated[instruction] = found
+
+    def _find_released(self) -> None:
+        """Note the buffers that begin with each instruction, and those of its result that begin in
+        what it calls."""
+        released = self._released = {}
+        for buffer, (begin, calls) in enumerate(zip(self._begin, self._chain, strict=True)):
+            if begin is not None and begin.opcode is not _PARAMETER:
+                released.setdefault(begin, []).append(buffer)
+            for call in calls:
+                if call is not begin and buffer in self._held[call]:
+                    released.setdefault(call, []).append(buffer)
 
     def _measure(self) -> None:
         """The state of each computation in its present order, with what lives below its call."""
@@ -300,11 +314,8 @@ class BufferLife:
 
     def unmeasured(self, instruction: Instruction) -> Computation | None:
         """The first computation that an instruction calls and that has no state yet."""
-        orders, states = self.flow.scope.orders, self.states
-        for callee in instruction.called:
-            if callee in orders and callee not in states:
-                return callee
-        return None
+        states = self.states
+        return next((c for c in self._callees[instruction] if c not in states), None)
 
 
 def _wrapped_roots(start: Instruction) -> list[Instruction]:
@@ -329,14 +340,15 @@ class _Walk:
     def to_next_callee(self) -> Computation | None:
         """Go up to the next call of what has no state yet; None at the top. O(buffers)."""
         life, order, move = self.life, self.order, self.pressure.move
+        allocated, released, callees = life._allocated, life._released, life._callees
         for number in range(self.reached, len(order)):
             instruction = order[number]
             inside = 0
-            if instruction.called:
+            if instruction in callees:
                 callee = life.unmeasured(instruction)
                 if callee is not None:
                     self.reached = number
                     return callee
                 inside = life.peak_inside(instruction)
-            move(life.allocated(instruction), life.released(instruction), inside)
+            move(allocated[instruction], released.get(instruction, _NONE), inside)
         return None

@@ -27,7 +27,7 @@ from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.devices.transfers import PIPELINE, STREAM
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.gpu_streams import StreamOverlap
-from hloopt.scheduling.resources.hints import Hints
+from hloopt.scheduling.resources.hints import HINT, NO_HINTS, Hints
 from hloopt.scheduling.resources.in_use import OverlapCheck
 from hloopt.scheduling.resources.resource import Hazard, Resource, Uses
 from hloopt.scheduling.resources.tracker import GENERIC_COUNT, ResourceTracker
@@ -36,6 +36,7 @@ SEND_0, SEND_1, RECV_0, RECV_1, P2P, COMPUTES, MEMCPY, COLLECTIVES = range(
     GENERIC_COUNT, GENERIC_COUNT + 8
 )
 _TRANSFERS_IN_FLIGHT = 4
+_TRANSFERS = frozenset((*SEND_RECV, *SEND_RECV_DONE))
 _EARLIEST = "force_earliest_schedule"
 """The field of a backend_config that asks for the beginning of the program."""
 
@@ -126,13 +127,13 @@ class GpuResourceTracker(ResourceTracker):
         return not (self.config.enable_selective_resources and is_memory_bound(instruction))
 
     def hints(self, instruction: Instruction, *, is_start: bool, is_done: bool) -> Hints:
-        hints = super().hints(instruction, is_start=is_start, is_done=is_done)
-        opcode = instruction.opcode
-        if opcode in SEND_RECV or opcode in SEND_RECV_DONE:
-            hints = self._place_transfer(instruction, hints)
         as_read = instruction.attribute_text
-        if as_read is not None and not hints.force_delay and _EARLIEST not in as_read:
-            return hints  # most: what they have is not split for that
+        is_transfer = instruction.opcode in _TRANSFERS
+        if as_read is not None and not (is_transfer or HINT in as_read or _EARLIEST in as_read):
+            return NO_HINTS  # as most: what they have is not split for that
+        hints = super().hints(instruction, is_start=is_start, is_done=is_done)
+        if is_transfer:
+            hints = self._place_transfer(instruction, hints)
         if config := backend_config(instruction):
             hints = hints._replace(force_delay=config.get(_EARLIEST) is True)
         return hints

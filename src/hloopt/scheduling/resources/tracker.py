@@ -13,7 +13,7 @@ from hloopt.analysis.async_operations import (
     is_host_transfer,
     is_on_other_thread,
 )
-from hloopt.ir import Computation, Instruction, Opcode
+from hloopt.ir import Computation, Instruction, Module, Opcode
 from hloopt.ir.opcode import ASYNC
 from hloopt.ir.ordering import depth_first
 from hloopt.scheduling.config import SchedulerConfig
@@ -62,6 +62,7 @@ class ResourceTracker:
         self.at_start = Usage.OCCUPY if top_down else Usage.RELEASE
         self.at_done = Usage.RELEASE if top_down else Usage.OCCUPY
         self._counts: dict[Computation, dict[int, int]] = {}
+        self._busy: dict[Module, set[Computation]] = {}
         self._uses: dict[Instruction, Uses] = {}
 
     # -- what is asynchronous -------------------------------------------------------------------
@@ -197,13 +198,29 @@ class ResourceTracker:
         """The part of each resource a computation has in use at once, at most."""
         found = self._counts.get(computation)
         if found is None:
-            steps = self._steps(computation)
-            if steps:
-                for callee in depth_first([computation], self._uncounted_callees):
-                    self._counts[callee] = self._count(callee)
-                found = self._counts[computation]
-            else:  # as in most bodies of fusions
-                found = self._counts[computation] = {}
+            if computation not in self._busy_in(computation.module):
+                return {}  # as most bodies of fusions
+            for callee in depth_first([computation], self._uncounted_callees):
+                self._counts[callee] = self._count(callee)
+            found = self._counts[computation]
+        return found
+
+    def _busy_in(self, module: Module) -> set[Computation]:
+        """The computations with something asynchronous, and all that call them. O(instructions),
+        once."""
+        found = self._busy.get(module)
+        if found is None:
+            asynchronous = self.asynchronous
+            found = self._busy[module] = {
+                computation
+                for computation in module.computations.values()
+                if not asynchronous.isdisjoint([i.opcode for i in computation.instructions])
+            }
+            waiting = list(found)
+            for callee in waiting:  # grows
+                new = {caller.parent for caller in callee.callers} - found
+                found |= new
+                waiting += new
         return found
 
     def forget(self, computation: Computation) -> None:
@@ -211,11 +228,12 @@ class ResourceTracker:
         self._counts.pop(computation, None)
 
     def _uncounted_callees(self, computation: Computation) -> list[Computation]:
+        busy = self._busy_in(computation.module)
         return [
             callee
             for step in self._steps(computation)
             for callee in step.called
-            if callee not in self._counts
+            if callee in busy and callee not in self._counts
         ]
 
     def _steps(self, computation: Computation) -> list[Instruction]:

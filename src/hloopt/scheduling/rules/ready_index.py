@@ -32,11 +32,11 @@ class _Level:
         """The costs that occur, ascending; none where it does not count how they fill a gap."""
         self.by_cost: dict[float, list[_Entry]] = {}
 
-    def add_at_cost(self, entry: _Entry, cost: float) -> None:
-        if cost not in self.by_cost:
-            self.by_cost[cost] = []
-            insort(self.costs, cost)
-        heappush(self.by_cost[cost], entry)
+    def add_cost(self, cost: float) -> list[_Entry]:
+        """The entries of a cost that did not occur so far."""
+        insort(self.costs, cost)
+        entries = self.by_cost[cost] = []
+        return entries
 
 
 class _Peers:
@@ -60,7 +60,8 @@ class _Peers:
             self.deepest = self.levels[-self.depths[0]]
         heappush(level.entries, entry)
         if self.fills_gaps:
-            level.add_at_cost(entry, cost)
+            entries = level.by_cost.get(cost)
+            heappush(level.add_cost(cost) if entries is None else entries, entry)
 
 
 class ReadyIndex:

@@ -17,18 +17,20 @@ class Clock:
     """Times in the unit of the graph's costs, from where scheduling began."""
 
     __slots__ = (
-        *("_behind", "_behind_latency", "_cost", "_is_put_off", "_sharing"),
-        *("becoming_ready", "now", "ready_time"),
+        *("_cost", "_is_put_off", "_sharing"),
+        *("becoming_ready", "earliest", "now", "ready_time"),
     )
 
     def __init__(
         self, graph: ScheduleGraph, direction: Direction, tracker: ResourceTracker
     ) -> None:
         self._cost = graph.cost
-        self._behind, self._behind_latency = direction.behind, direction.behind_latency
         self.now = 0.0
         self.ready_time = [NOT_READY] * len(graph.instructions)
         """The time at which each node can run without a stall; at which it runs, once scheduled."""
+        self.earliest = [0.0] * len(graph.instructions)
+        """The time at which what is behind each node and scheduled lets it run; to be raised with
+        each edge."""
         self.becoming_ready: list[float] = []
         """A heap of the times at which ready nodes can run without a stall."""
         config = tracker.config
@@ -44,7 +46,7 @@ class Clock:
         self.ready_time[node] = 0.0
 
     def reach(self, node: int) -> None:
-        """Note that all that is behind a node is scheduled. O(edges)."""
+        """Note that all that is behind a node is scheduled."""
         self.ready_time[node] = self._earliest(node)
 
     def wait_for(self, node: int) -> None:
@@ -54,7 +56,7 @@ class Clock:
             heappush(self.becoming_ready, time)
 
     def take(self, node: int) -> None:
-        """Run a node. O(edges + log nodes)."""
+        """Run a node. O(log nodes)."""
         time = self._earliest(node) if self._is_put_off else max(self.now, self.ready_time[node])
         self.ready_time[node] = time
         self.now = time + self._cost[node]
@@ -66,10 +68,7 @@ class Clock:
 
     def _earliest(self, node: int) -> float:
         """The time at which a node can run without a stall, by all that is behind it."""
-        time, ready_time = self.now, self.ready_time
-        for behind, latency in zip(self._behind[node], self._behind_latency[node], strict=True):
-            if ready_time[behind] + latency > time:
-                time = ready_time[behind] + latency
+        time = max(self.now, self.earliest[node])
         if self._sharing is not None:
             time = max(time, self._sharing.finish(node))
         return time

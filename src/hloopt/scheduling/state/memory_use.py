@@ -8,6 +8,17 @@ from hloopt.scheduling.graph.graph import ScheduleGraph
 from hloopt.scheduling.memory.pressure import BufferLife, Pressure
 
 
+class _Outlooks(dict[int, tuple[int, int]]):
+    """Answers about nodes, found when they are first asked for."""
+
+    def __init__(self, find: Callable[[int], tuple[int, int]]) -> None:
+        self._find = find
+
+    def __missing__(self, node: int) -> tuple[int, int]:
+        found = self[node] = self._find(node)
+        return found
+
+
 class MemoryUse:
     """The buffers that are alive, and the change that scheduling each node would make."""
 
@@ -34,11 +45,16 @@ class MemoryUse:
             allocated, released = life.allocated_top_down, life.released_top_down
         self.allocated = [allocated(i) for i in graph.instructions]
         self.released = [released(i) for i in graph.instructions]
-        self.inside = [life.peak_inside(i) if i.called else 0 for i in graph.instructions]
+        self.inside = [life.peak_inside(i) for i in graph.instructions]
         self._graph = graph
         self._top_down = top_down
         self._note_change = note_change
-        self._outlooks: dict[int, tuple[int, int]] = {}
+        self._outlooks = _Outlooks(self._find_outlook)
+        self.outlook = self._outlooks.__getitem__
+        """The bytes by which scheduling a node would change usage, and at most adds meanwhile.
+
+        A done right behind its start is seen with that. Kept up to date only with a limit.
+        """
         self._readers: list[list[int]] = [[] for _ in life.size]
         """The nodes, by buffer, whose outlook depends on whether it is alive."""
         if self.minds_limit:
@@ -49,18 +65,11 @@ class MemoryUse:
         """Bytes in use."""
         return self.pressure.usage
 
-    def outlook(self, node: int) -> tuple[int, int]:
-        """The bytes by which scheduling a node would change usage, and at most adds meanwhile.
-
-        A done right behind its start is seen with that. Kept up to date only with a limit.
-        """
-        found = self._outlooks.get(node)
-        if found is None:
-            found = self._outlook_of_one(node)
-            for start in self._seen_with(node)[1:]:
-                change, peak = self._outlook_of_one(start)
-                found = min(found[0], change), max(found[1], peak)
-            self._outlooks[node] = found
+    def _find_outlook(self, node: int) -> tuple[int, int]:
+        found = self._outlook_of_one(node)
+        for start in self._seen_with(node)[1:]:
+            change, peak = self._outlook_of_one(start)
+            found = min(found[0], change), max(found[1], peak)
         return found
 
     def _outlook_of_one(self, node: int) -> tuple[int, int]:
@@ -83,13 +92,15 @@ class MemoryUse:
                     self._note_change(reader)
 
     def _find_readers(self) -> None:
-        readers, is_done = self._readers, self._graph.is_done
+        readers, graph = self._readers, self._graph
         for node, (allocated, released) in enumerate(
             zip(self.allocated, self.released, strict=True)
         ):
+            if graph.takes_no_choice(node):
+                continue
             for buffer in {*allocated, *released}:
                 readers[buffer].append(node)
-            if is_done[node]:
+            if graph.is_done[node]:
                 for start in self._seen_with(node)[1:]:
                     for buffer in {*self.allocated[start], *self.released[start]}:
                         readers[buffer].append(node)

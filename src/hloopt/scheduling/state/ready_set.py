@@ -35,8 +35,7 @@ class ReadySet:
 
     def enqueue(self, node: int) -> bool:
         """Make a node ready; whether it is to be chosen by the rules."""
-        graph = self._graph
-        if graph.is_no_work[node] and node not in graph.group and node not in graph.preference:
+        if self._graph.takes_no_choice(node):
             self.no_work.append(node)
             return False
         self.place[node] = len(self.nodes)

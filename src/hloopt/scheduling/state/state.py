@@ -87,10 +87,14 @@ class SchedulingState:
 
     def _open_edges(self, node: int) -> None:
         """Let what waits for a node wait for one less."""
-        waiting = self.ready.waiting
-        for ahead in self.direction.ahead[node]:
-            waiting[ahead] -= 1
-            count = waiting[ahead]
+        waiting, earliest = self.ready.waiting, self.clock.earliest
+        begun = self.clock.ready_time[node]
+        latencies = self.direction.ahead_latency[node]
+        for edge, ahead in enumerate(self.direction.ahead[node]):  # a strict zip takes longer
+            time = begun + latencies[edge]
+            if time > earliest[ahead]:
+                earliest[ahead] = time
+            count = waiting[ahead] = waiting[ahead] - 1
             if count == 1:
                 self.ready.note_last_wait(ahead)
             elif not count:

@@ -48,6 +48,11 @@ class LatencyHidingScheduler(ModulePass):
     themselves, and last with starts next to their dones, until the peak is below the limit; the
     pass refuses where none of that helps, and says what is alive at the peak.
 
+    Of a scheduling group that was begun all ready members may exceed an overlap limit, as where a
+    control dependency puts two of its starts before its first done. XLA gives up there ("Couldn't
+    find an annotated node to schedule"); this pass schedules what is left of the group like other
+    instructions, and a remark says so.
+
     Statistics count the choices that each of XLA's rules decided, in all orders that were made,
     but for those between instructions that are alike to all but the last rules.
     Remarks say of every operation how much of its latency is hidden and, where it is not all, what
@@ -117,6 +122,7 @@ def schedule_and_report(
         context.count("computations scheduled", len(chosen))
         for rule, number in scheduler.decisions.most_common():
             context.count(f"decisions by {rule}", number)
+        _report_stuck_groups(scheduling, chosen, context)
         _report_guesses(scheduling, chosen, context)
         _report_operations(scheduling, chosen, context)
     if scheduler.explainer is not None:
@@ -158,18 +164,36 @@ def _search(
         report(finding.root, finding.reason)
 
 
+def _report_stuck_groups(
+    scheduling: ModuleScheduling, computations: list[Computation], context: PassContext
+) -> None:
+    """Say which groups are not together, where XLA gives up."""
+    for computation in computations:
+        for group, instruction, obstacle, way_out in scheduling.scheduler.stuck[computation]:
+            context.missed(
+                instruction,
+                "XLA refuses this module (Couldn't find an annotated node to schedule): with its "
+                f"group {group} under way it {obstacle}; here what was left of the group is "
+                f"scheduled like other instructions: {way_out}",
+            )
+
+
 def _report_guesses(
     scheduling: ModuleScheduling, computations: list[Computation], context: PassContext
 ) -> None:
     """Say which times the model does not know."""
-    model = scheduling.scheduler.model
+    scheduler, guess = scheduling.scheduler, Origin.GUESS
     for computation in computations:
-        for instruction in computation.instructions:
-            time = model.node_time(instruction)
-            if time.origin is Origin.GUESS:
+        graph = scheduler.graphs[computation]
+        guessed = {n: time for n, time in enumerate(graph.times) if time.origin is guess}
+        nodes = map(graph.number.__getitem__, computation.instructions) if guessed else ()
+        for node in nodes:
+            if node in guessed:
                 context.count("instructions of unknown time")
-                taken = f"{time.cycles:g} {model.unit} taken"
-                context.analysis(instruction, f"the cost model does not know its time: {taken}")
+                taken = f"{guessed[node].cycles:g} {scheduler.model.unit} taken"
+                context.analysis(
+                    graph.instructions[node], f"the cost model does not know its time: {taken}"
+                )
 
 
 def _report_operations(
