@@ -117,6 +117,11 @@ class Computation:
     def __contains__(self, instruction: object) -> bool:
         return instruction in (self._members if self._listed is None else self._as_members())
 
+    def holding(self, instructions: Iterable[Instruction]) -> list[Instruction]:
+        """Those of some instructions that are in this computation, in their order."""
+        members = self._as_members()
+        return [instruction for instruction in instructions if instruction in members]
+
     def __repr__(self) -> str:
         return f"<computation %{self.name}, {len(self)} instructions>"
 

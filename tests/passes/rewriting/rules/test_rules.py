@@ -61,6 +61,11 @@ ENTRY e {
         ("a", value("x").of_type("float"), {"x": "a"}),
         ("a", value("x").of_type("s32"), None),
         ("a", value("x").where(lambda each: each.shape.rank == 2), None),
+        ("a", value("x").where_shape(lambda shape: shape.rank == 2), None),
+        ("spread", op("broadcast", "x").where_shape(lambda shape: shape.rank == 1), {"x": "two"}),
+        ("spread", op("broadcast", value("x").scalar()), {"x": "two"}),
+        ("sum", op("add", value("x").scalar(), "y"), None),
+        ("spread", op("broadcast", "x").where_known(lambda each: each.shape.rank == 2), None),
     ],
 )
 def test_a_pattern_names_what_it_finds(
@@ -188,85 +193,6 @@ def test_a_computation_of_scalars_is_made_once_and_only_where_something_may_be_m
     build.only_existing = True
     with pytest.raises(MustStay):
         build.scalar_computation("add", "f32")
-
-
-def test_a_condition_on_the_signature_is_asked_once_for_all_that_agree_in_it() -> None:
-    asked: list[str] = []
-
-    def is_vector(root: Instruction) -> bool:
-        asked.append(root.name)
-        return root.shape.rank == 1
-
-    @rule(op("negate", "x"), signature=is_vector)
-    def drop(m: Match) -> Instruction:
-        """-x → x, which is not so."""
-        return m.x
-
-    text = """HloModule m
-    ENTRY e {
-      a = f32[4] parameter(0)
-      b = f32[] parameter(1)
-      c = f32[4] negate(a)
-      d = f32[4] negate(a)
-      f = f32[] negate(b)
-      g = f32[] negate(b)
-      ROOT r = (f32[4], f32[4], f32[], f32[]) tuple(c, d, f, g)
-    }"""
-    module = parse_module(text)
-    table = RuleTable([drop])
-    assert RuleEngine(module, table, PassContext(), Settings()).run_all()
-    assert [i.name for i in module.entry.root.operands] == ["a", "a", "f", "g"]
-    assert asked == ["c", "f"]
-
-
-def test_candidates_have_the_orders_of_operands_that_may_fit() -> None:
-    module = parse_module(TEXT)
-    table = RuleTable([double])
-    ((rule_found, pattern),) = table.candidates(module["scaled"])
-    assert rule_found is double
-    assert len(pattern.in_orders()) == 1
-    assert not table.candidates(module["sum"])
-
-
-@rule(op("multiply", "a", splat(1), any_order=True))
-def drop_one(m: Match) -> Instruction:
-    """a·1 → a."""
-    return m.a
-
-
-@rule(op("multiply", op("negate", op("add", "x", "y")), op("broadcast", op("iota"))))
-def drop_two_levels(m: Match) -> Instruction:
-    """-(x + y)·broadcast(iota) → x, which is not so."""
-    return m.x
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "found"),
-    [
-        ("negate(sum)", "broadcast(one), dimensions={}", ["drop-one"]),
-        ("broadcast(one), dimensions={}", "negate(sum)", ["drop-one"]),
-        ("negate(sum)", "broadcast(row), dimensions={1}", ["drop-one"]),
-        ("negate(sum)", "broadcast(scalar), dimensions={}", []),
-        ("negate(sum)", "broadcast(count), dimensions={1}", ["drop-two-levels"]),
-        ("negate(a)", "broadcast(count), dimensions={1}", []),
-        ("add(a, a)", "broadcast(count), dimensions={1}", []),
-    ],
-)
-def test_candidates_fit_what_is_below_the_operands(left: str, right: str, found: list[str]) -> None:
-    module = parse_module(f"""HloModule m
-    ENTRY e {{
-      a = f32[2,4] parameter(0)
-      scalar = f32[] parameter(1)
-      one = f32[] constant(1)
-      row = f32[4] broadcast(one), dimensions={{}}
-      count = f32[4] iota(), iota_dimension=0
-      sum = f32[2,4] add(a, a)
-      left = f32[2,4] {left}
-      right = f32[2,4] {right}
-      ROOT r = f32[2,4] multiply(left, right)
-    }}""")
-    candidates = RuleTable([drop_one, drop_two_levels]).candidates(module["r"])
-    assert [each.name for each, _ in candidates] == found
 
 
 def test_a_run_stops_at_the_limit_of_applications() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 
 from hloopt.ir.instruction import Instruction
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.rewriting.rules.pattern import Pattern
-from hloopt.passes.rewriting.rules.rule import Rule, RuleTable
+from hloopt.passes.rewriting.rules.rule import Candidates, RuleTable
 from hloopt.text import parse_module
 
 _BLOCK = (
@@ -33,14 +34,20 @@ def _chain(blocks: int) -> str:
 
 def test_visits_of_an_instruction_do_not_become_more(monkeypatch: pytest.MonkeyPatch) -> None:
     visits = 0
-    candidates = RuleTable.candidates
+    fitting = RuleTable.fitting
 
-    def counting(self: RuleTable, instruction: Instruction) -> tuple[tuple[Rule, Pattern], ...]:
+    def counted(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
         nonlocal visits
-        visits += 1
-        return candidates(self, instruction)
+        for instruction in instructions:
+            visits += 1
+            yield instruction
 
-    monkeypatch.setattr(RuleTable, "candidates", counting)
+    def counting(
+        table: RuleTable, instructions: Iterable[Instruction]
+    ) -> Iterator[tuple[Instruction, Candidates]]:
+        return fitting(table, counted(instructions))
+
+    monkeypatch.setattr(RuleTable, "fitting", counting)
     each = []
     for blocks in (250, 1000):
         module, visits = parse_module(_chain(blocks)), 0

@@ -102,7 +102,12 @@ def integer_range(kind: ElementType) -> tuple[int, int]:
 
 
 def _float(value: float, name: str) -> str:
-    return float_text(repr(value), name)
+    return _number(repr(value), name)
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str, name: str) -> str:
+    return float_text(text, name)
 
 
 def _long_splat_token(text: str) -> str | None:

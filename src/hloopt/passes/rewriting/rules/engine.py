@@ -23,8 +23,8 @@ from hloopt.passes.rewriting.replace import (
     shardings_differ,
 )
 from hloopt.passes.rewriting.rules.build import Builder, MustStay
+from hloopt.passes.rewriting.rules.pattern import INDEXED
 from hloopt.passes.rewriting.rules.rule import (
-    INDEXED,
     Candidates,
     Edited,
     Match,
@@ -70,6 +70,7 @@ class RuleEngine:
         self._table = table
         self._context = context
         self._settings = settings
+        self._preserve = settings.preserve
         self._effects = SideEffects(module)
         self._touched: dict[Instruction, None] = {}
         self._reducers: dict[tuple[str, str], Computation] = {}
@@ -95,13 +96,12 @@ class RuleEngine:
         if not self._has_work(computation):
             return False
         changed = False
-        candidates = self._table.candidates
+        fitting = self._table.fitting
         work: Sequence[Instruction] = self._orders.of(computation)
         for _ in range(self._settings.max_sweeps):
             self._touched = {}
-            for instruction in work:
-                rules = candidates(instruction)
-                if rules and self._visit(instruction, rules):
+            for instruction, rules in fitting(work):
+                if self._visit(instruction, rules):
                     changed = True
             if not self._touched or self._context.is_at_limit:
                 break
@@ -115,31 +115,33 @@ class RuleEngine:
         return changed
 
     def _has_work(self, computation: Computation) -> bool:
-        candidates = self._table.candidates
-        return any(candidates(instruction) for instruction in computation.instructions)
+        return next(self._table.fitting(computation.instructions), None) is not None
 
     def _in_order(self, computation: Computation) -> list[Instruction]:
         """The touched instructions that are still there, operands before users."""
-        touched = {i: None for i in self._touched if i.parent is computation and i in computation}
-        return depth_first(touched, lambda i: [o for o in i.operands if o in touched])
+        touched = dict.fromkeys(computation.holding(self._touched))
+        is_touched = touched.__contains__
+        return depth_first(touched, lambda i: filter(is_touched, i.operands))
 
     # -- one instruction ----------------------------------------------------------------------
 
     def _visit(self, root: Instruction, rules: Candidates) -> bool:
-        if self._touched and root not in root.parent:
+        if self._touched and _is_gone(root):
             return False
         match: Match | None = None
-        preserve = self._settings.preserve
-        many = root.operands[INDEXED:]
+        preserve, applications = self._preserve, self._context.applications
         for rule, pattern in rules:
             found = pattern.match(root)
-            if found is None or (many and not rule.dynamic and has_dynamic_shape(root, many)):
+            if found is None:
+                continue
+            many = root.operands[INDEXED:]
+            if many and not rule.dynamic and has_dynamic_shape(root, many):
                 continue
             if preserve != "finite" and not rule.keeps(root, preserve):
                 self._missed(root, rule, f"it keeps results only up to '{rule.floats}'")
                 continue
             if match is None:
-                if self._context.is_at_limit:
+                if applications.is_at_limit:
                     return False
                 match = self._match_at(root)
             match.bind(found)
@@ -167,7 +169,7 @@ class RuleEngine:
             result = Missed("it has control dependencies, which a new instruction does not get")
         except LiteralError as error:  # a value that its type does not hold
             result = Missed(error.message)
-        if isinstance(result, Instruction):
+        if result is not None and isinstance(result, Instruction):
             result = self._checked(root, result, build)
         if result is None or isinstance(result, Missed):
             if result is not None:
@@ -212,7 +214,7 @@ class RuleEngine:
         context.apply(root, rule.name, remark=False)
         context.count(rule.name)
         touched = self._touched
-        made = [i for i in match.build.made if i in i.parent]
+        made = [i for i in match.build.made if not _is_gone(i)]
         for instruction in made:
             touched[instruction] = None
         for neighbour in (*made, *match.touched):
@@ -256,20 +258,21 @@ class RuleEngine:
 
     def _remove_dead(self, candidates: Iterable[Instruction]) -> None:
         """Remove what nothing needs any more; what lost a user is looked at again."""
-        stack = [i for i in candidates if i in i.parent]
+        stack = list(candidates)
         touched = self._touched
         while stack:
             instruction = stack.pop()
-            if instruction not in instruction.parent:
+            users = instruction.users
+            if _is_gone(instruction):
                 continue
-            if instruction.users or not self._is_dead(instruction):
-                if len(instruction.users) <= _FEW:
+            if users or not self._is_dead(instruction):
+                if len(users) <= _FEW:
                     touched[instruction] = None
-                    touched.update(instruction.users)
-                continue
-            stack += dict.fromkeys(instruction.operands)
-            instruction.parent.remove(instruction)
-            touched.pop(instruction, None)
+                    touched.update(users)
+            else:
+                stack += dict.fromkeys(instruction.operands)
+                instruction.parent.remove(instruction)
+                touched.pop(instruction, None)
 
     def _is_dead(self, instruction: Instruction) -> bool:
         """Whether an instruction without users is not needed for another reason."""
@@ -290,6 +293,11 @@ class RuleEngine:
             if instruction in instruction.parent and not instruction.users:
                 instruction.parent.remove(instruction)
         made.clear()
+
+
+def _is_gone(instruction: Instruction) -> bool:
+    """Whether an instruction has been removed, as only one without users can be."""
+    return not instruction.users and instruction not in instruction.parent
 
 
 def _keeps_name(old: Instruction, new: Instruction) -> bool:

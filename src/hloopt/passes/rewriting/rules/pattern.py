@@ -14,14 +14,16 @@ from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_of
+from hloopt.ir.shapes.shape import Shape
+from hloopt.passes.rewriting.rules.constants import Scalar, scalar_of, splat_value
 
 Found: TypeAlias = dict[str, Instruction]
 Test: TypeAlias = Callable[[Instruction], bool]
-Opcodes: TypeAlias = tuple[Opcode, Opcode | None]
-"""The opcode of an instruction and that of its first operand, None without operands."""
+ShapeTest: TypeAlias = Callable[[Shape], bool]
 
 _SPLATS = frozenset((Opcode.CONSTANT, Opcode.BROADCAST))
+INDEXED = 3
+"""Operands whose opcodes and shapes a table looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +34,27 @@ class _Node:
     operands: tuple[_Node, ...] | None
     name: str | None = None
     tests: tuple[Test, ...] = ()
+    shapes: tuple[ShapeTest, ...] = ()
+    known: tuple[Test, ...] = ()
+    """Conditions on what `where_known` names."""
     below: frozenset[Opcode] | None = None
     """The opcodes that the operand of a broadcast may have; None: any."""
     is_bare: bool = field(init=False)
-    """Whether it is a name for whatever instruction."""
+    """Whether it fits whatever instruction."""
+    asks: bool = field(init=False)
+    """Whether it has a condition on shapes or on what is known."""
 
     def __post_init__(self) -> None:
-        bare = self.opcodes is None and self.operands is None and not self.tests
-        object.__setattr__(self, "is_bare", bare and self.name is not None)
+        asks = bool(self.known or self.shapes)
+        is_bare = self.opcodes is None and self.operands is None and not (self.tests or asks)
+        object.__setattr__(self, "is_bare", is_bare)
+        object.__setattr__(self, "asks", asks)
 
     def fits(self, instruction: Instruction, found: Found) -> bool:
         """Whether it can be laid over `instruction`; adds the names of what it finds."""
         if self.opcodes is not None and instruction.opcode not in self.opcodes:
+            return False
+        if self.asks and not (self.has_shape(instruction) and self.is_known(instruction)):
             return False
         for test in self.tests:
             if not test(instruction):
@@ -66,29 +77,65 @@ class _Node:
         parts = self.operands or ()
         for part, operand in zip(parts, operands, strict=True):
             if part.is_bare:  # as most are: no call for these
-                known = found.setdefault(part.name, operand)  # type: ignore[arg-type]  # bare: named
-                if known is not operand:
+                if part.name is not None and found.setdefault(part.name, operand) is not operand:
                     return False
             elif not part.fits(operand, found):
                 return False
         return True
 
-    def may_be_over(self, opcodes: Sequence[Opcodes], count: int) -> bool:
-        """Whether it may have `count` operands, of which the first have these opcodes."""
+    def has_shape(self, instruction: Instruction) -> bool:
+        """Whether the shape of an instruction meets the conditions on it."""
+        for test in self.shapes:  # noqa: SIM110  # asked often, and `all` makes a generator
+            if not test(instruction.shape):
+                return False
+        return True
+
+    def is_known(self, instruction: Instruction) -> bool:
+        """Whether an instruction meets the conditions on what is known of it."""
+        for test in self.known:  # noqa: SIM110  # asked often, and `all` makes a generator
+            if not test(instruction):
+                return False
+        return True
+
+    def may_be_over(self, root: Instruction) -> bool:
+        """Whether it may fit instructions like `root`, by all that `Pattern.over` looks at."""
         parts = self.operands
+        if self.opcodes is not None and root.opcode not in self.opcodes:
+            return False
         return parts is None or (
-            len(parts) == count
-            and all(part.may_be(*each) for part, each in zip(parts, opcodes, strict=False))
+            len(parts) == len(root.operands)
+            and all(
+                part.may_be(operand)
+                for part, operand in zip(parts[:INDEXED], root.operands, strict=False)
+            )
         )
 
-    def may_be(self, opcode: Opcode, first: Opcode | None) -> bool:
-        """Whether it fits an opcode, and that of the first operand."""
+    def may_be(self, operand: Instruction) -> bool:
+        """Whether it fits the opcode and shape of an operand, and the opcode below that."""
+        opcode = operand.opcode
         if self.opcodes is not None and opcode not in self.opcodes:
             return False
+        if not self.has_shape(operand):
+            return False
+        first = operand.operands[0].opcode if operand.operands else None
         if opcode is Opcode.BROADCAST and self.below is not None:
             return first in self.below
         parts = self.operands
         return not parts or parts[0].opcodes is None or first in parts[0].opcodes
+
+    def shape_below(self) -> _Node | None:
+        """The pattern of its first operand where that has a condition on shapes."""
+        return self.operands[0] if self.operands and self.operands[0].shapes else None
+
+    def may_be_beneath(self, operands: Sequence[Instruction]) -> bool:
+        """Whether the first operands meet all conditions that `Pattern.beneath` looks at."""
+        for part, operand in zip((self.operands or ())[:INDEXED], operands, strict=False):
+            first = part.shape_below()
+            if not part.is_known(operand):
+                return False
+            if first is not None and operand.operands and not first.has_shape(operand.operands[0]):
+                return False
+        return True
 
 
 class Pattern:
@@ -117,13 +164,27 @@ class Pattern:
         """This pattern, for instructions that pass a test."""
         return Pattern(replace(each, tests=(*each.tests, test)) for each in self._variants)
 
+    def where_shape(self, test: ShapeTest) -> Pattern:
+        """This pattern, for instructions whose shape passes a test."""
+        return Pattern(replace(each, shapes=(*each.shapes, test)) for each in self._variants)
+
     def one_use(self) -> Pattern:
         """This pattern, for instructions with exactly one user."""
         return self.where(lambda instruction: len(instruction.users) == 1)
 
     def of_type(self, *kinds: str) -> Pattern:
         """This pattern, for element types of these kinds: `pred`, `signed`, `float`, `f32`…"""
-        return self.where(lambda instruction: has_kind(instruction, kinds))
+        return self.where_shape(lambda shape: has_kind(shape, kinds))
+
+    def scalar(self) -> Pattern:
+        """This pattern, for values of rank 0."""
+        return self.where_shape(lambda shape: shape.is_scalar)
+
+    def where_known(self, test: Test) -> Pattern:
+        """This pattern, for instructions that pass a test on nothing but their opcode and shape,
+        the shape of their first operand, and the value where they are constants or broadcasts of
+        constants: it is asked once for all that agree in these."""
+        return Pattern(replace(each, known=(*each.known, test)) for each in self._variants)
 
     # -- matching -----------------------------------------------------------------------------
 
@@ -149,10 +210,27 @@ class Pattern:
                 return found
         return None
 
-    def over(self, opcodes: Sequence[Opcodes], count: int) -> Pattern | None:
-        """This pattern for roots with so many operands, of which the first have these opcodes; None
+    def over(self, root: Instruction) -> Pattern | None:
+        """This pattern for instructions like `root`: of its opcode, with as many operands, of which
+        the first have these opcodes and shapes and read first something of these opcodes; None
         where it fits none of them."""
-        fitting = [each for each in self._variants if each.may_be_over(opcodes, count)]
+        return self._kept([each for each in self._variants if each.may_be_over(root)])
+
+    def asked(self) -> set[int]:
+        """The places of the first operands at which `beneath` looks."""
+        return {
+            place
+            for variant in self._variants
+            for place, part in enumerate((variant.operands or ())[:INDEXED])
+            if part.known or part.shape_below() is not None
+        }
+
+    def beneath(self, operands: Sequence[Instruction]) -> Pattern | None:
+        """This pattern for roots of which `over` is known, and what `where_known` names of these
+        first operands; None where it fits none of them."""
+        return self._kept([each for each in self._variants if each.may_be_beneath(operands)])
+
+    def _kept(self, fitting: Sequence[_Node]) -> Pattern | None:
         if len(fitting) == len(self._variants):
             return self
         return Pattern(fitting) if fitting else None
@@ -170,7 +248,7 @@ def _plain_count(variants: tuple[_Node, ...]) -> int | None:
         and each.operands is not None
         and len(each.operands) == len(first.operands)
         and each.name is None
-        and not each.tests
+        and not (each.tests or each.asks)
         for each in variants
     )
     return len(first.operands) if is_plain and first.operands is not None else None
@@ -224,10 +302,8 @@ def constant() -> Pattern:
 
 def scalar_constant(equal_to: Scalar | None = None) -> Pattern:
     """A constant of rank 0; of this value, if one is given."""
-    found = constant().where(lambda instruction: not instruction.shape.dimensions)
-    if equal_to is None:
-        return found
-    return found.where(lambda instruction: scalar_of(instruction) == equal_to)
+    found = constant().where_shape(lambda shape: not shape.dimensions)
+    return found if equal_to is None else found.where_known(lambda c: scalar_of(c) == equal_to)
 
 
 def splat(equal_to: Scalar | None = None) -> Pattern:
@@ -237,23 +313,19 @@ def splat(equal_to: Scalar | None = None) -> Pattern:
     """
 
     def holds(instruction: Instruction) -> bool:
-        while instruction.opcode is Opcode.BROADCAST:
-            (instruction,) = instruction.operands
-        if instruction.opcode is not Opcode.CONSTANT:
-            return False
-        found = splat_of(instruction)
+        found = splat_value(instruction)
         return found is not None and (equal_to is None or found == equal_to)
 
-    return Pattern([_Node(_SPLATS, None, tests=(holds,), below=_SPLATS)])
+    return Pattern([_Node(_SPLATS, None, known=(holds,), below=_SPLATS)])
 
 
 def broadcast_of_scalar(operand: PatternLike) -> Pattern:
     """A broadcast of a value of rank 0."""
     part = value(operand) if isinstance(operand, str) else operand
-    return op(Opcode.BROADCAST, part.where(lambda instruction: instruction.shape.is_scalar))
+    return op(Opcode.BROADCAST, part.scalar())
 
 
-def has_kind(instruction: Instruction, kinds: Sequence[str]) -> bool:
+def has_kind(shape: Shape, kinds: Sequence[str]) -> bool:
     """Whether the element type of an array is one of `kinds`, or is called so."""
-    kind = instruction.shape.element_type
+    kind = shape.element_type
     return kind is not None and (kind.kind in kinds or kind.name in kinds)

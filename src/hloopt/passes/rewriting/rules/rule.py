@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,7 +11,8 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import compatible
 from hloopt.passes.rewriting.replace import shardings_differ
 from hloopt.passes.rewriting.rules.build import Builder
-from hloopt.passes.rewriting.rules.pattern import Found, Opcodes, Pattern, Test
+from hloopt.passes.rewriting.rules.constants import Scalar, splat_of
+from hloopt.passes.rewriting.rules.pattern import INDEXED, Found, Pattern, Test
 from hloopt.preserves import PRESERVES, Preserves
 
 
@@ -139,11 +140,12 @@ def involves_floats(root: Instruction) -> bool:
     )
 
 
+_BROADCAST, _CONSTANT = Opcode.BROADCAST, Opcode.CONSTANT  # members are slow to look up in a loop
+_LONG = 64
+"""Characters of constants whose text stands for their value."""
 _Key: TypeAlias = tuple[object, ...]
 Candidates: TypeAlias = tuple[tuple[Rule, Pattern], ...]
 """Rules in order, each with its pattern for operands of known opcodes."""
-INDEXED = 3
-"""Operands whose opcodes and shapes a table looks at."""
 
 
 class RuleTable:
@@ -151,7 +153,8 @@ class RuleTable:
     and by the opcodes of what these read first.
 
     What fits no rule by these, as most instructions do, costs one look into a dict: a program has
-    few shapes, and its layers repeat them.
+    few shapes, and its layers repeat them. Rules that ask for the value of a constant, or for a
+    shape below an operand, cost one more.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -160,50 +163,102 @@ class RuleTable:
         for each in self.rules:
             for opcode in each.pattern.opcodes or Opcode:
                 self._by_opcode.setdefault(opcode, []).append(each)
-        self._known: dict[_Key, Candidates] = {}
+        self._known: dict[_Key, Candidates | _Further] = {}
 
-    def candidates(self, instruction: Instruction) -> Candidates:
-        """The rules that may apply by opcodes and shapes, in order. O(1)."""
-        opcode = instruction.opcode
-        if opcode not in self._by_opcode:
-            return ()
-        operands = instruction.operands
+    def fitting(
+        self, instructions: Iterable[Instruction]
+    ) -> Iterator[tuple[Instruction, Candidates]]:
+        """The instructions that have candidates, with these: the rules that may apply, in order.
+
+        Each is looked at when the one before is done with. O(1) for each.
+        """
+        opcodes, known = self._by_opcode, self._known
         key: _Key
-        if len(operands) == 1:
-            (x,) = operands
-            first = x.operands[0].opcode if x.operands else None
-            key = (opcode, instruction.shape, x.opcode, x.shape, first)
-        elif len(operands) == 2:
-            x, y = operands
-            first = x.operands[0].opcode if x.operands else None
-            second = y.operands[0].opcode if y.operands else None
-            key = (opcode, instruction.shape, x.opcode, x.shape, first, y.opcode, y.shape, second)
-        else:
-            key = (opcode, instruction.shape, len(operands))
-            for x in operands[:INDEXED]:
-                key = (*key, *_opcodes(x), x.shape)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._fitting(instruction)
-        return known
+        for instruction in instructions:
+            opcode = instruction.opcode
+            if opcode not in opcodes:
+                continue
+            operands = instruction.operands
+            if len(operands) == 1:
+                (x,) = operands
+                first = x.operands[0].opcode if x.operands else None
+                key = (opcode, instruction.shape, x.opcode, x.shape, first)
+            elif len(operands) == 2:
+                x, y = operands
+                first = x.operands[0].opcode if x.operands else None
+                second = y.operands[0].opcode if y.operands else None
+                key = (
+                    opcode,
+                    instruction.shape,
+                    x.opcode,
+                    x.shape,
+                    first,
+                    y.opcode,
+                    y.shape,
+                    second,
+                )
+            else:
+                key = (opcode, instruction.shape, len(operands))
+                for x in operands[:INDEXED]:
+                    below = x.operands
+                    key = (*key, x.opcode, x.shape, below[0].opcode if below else None)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = self._candidates(instruction)
+            if found:  # few have any
+                rules = found.candidates(operands) if isinstance(found, _Further) else found
+                if rules:
+                    yield instruction, rules
 
-    def _fitting(self, instruction: Instruction) -> Candidates:
-        operands = instruction.operands
-        opcodes = [_opcodes(operand) for operand in operands[:INDEXED]]
-        is_dynamic = has_dynamic_shape(instruction, operands[:INDEXED])
+    def _candidates(self, instruction: Instruction) -> Candidates | _Further:
+        is_dynamic = has_dynamic_shape(instruction, instruction.operands[:INDEXED])
         found: list[tuple[Rule, Pattern]] = []
         for each in self._by_opcode[instruction.opcode]:
             if is_dynamic and not each.dynamic:
                 continue
-            pattern = each.pattern.over(opcodes, len(operands))
+            pattern = each.pattern.over(instruction)
             if pattern is None or not (each.signature is None or each.signature(instruction)):
                 continue
             found.append((each, pattern))
-        return tuple(found)
+        asked = {place for _, pattern in found for place in pattern.asked()}
+        return _Further(tuple(found), sorted(asked)) if asked else tuple(found)
 
 
-def _opcodes(operand: Instruction) -> Opcodes:
-    return operand.opcode, operand.operands[0].opcode if operand.operands else None
+class _Further:
+    """Rules for an instruction of a known signature, by what a table looks at next: the values of
+    some operands, where these are constants, and the shapes of what they read first."""
+
+    def __init__(self, rules: Candidates, asked: Sequence[int]) -> None:
+        self._rules = rules
+        self._asked = asked
+        self._known: dict[_Key, Candidates] = {}
+
+    def candidates(self, operands: Sequence[Instruction]) -> Candidates:
+        """The rules that may apply to an instruction with these operands, in order."""
+        parts: list[object] = []
+        for place in self._asked:
+            x = operands[place]
+            parts.append(x.operands[0].shape if x.operands else None)
+            while x.opcode is _BROADCAST:
+                (x,) = x.operands
+            if x.opcode is _CONSTANT:
+                parts += (x.shape, x.payload if len(x.payload) < _LONG else _value(x))
+            else:
+                parts.append(None)
+        key = tuple(parts)
+        known = self._known.get(key)
+        if known is None:
+            first = operands[:INDEXED]
+            fitting = ((rule, pattern.beneath(first)) for rule, pattern in self._rules)
+            known = tuple((rule, pattern) for rule, pattern in fitting if pattern is not None)
+            self._known[key] = known
+        return known
+
+
+def _value(constant: Instruction) -> Scalar | str | None:
+    """The value that every element of a constant has; NaN, which equals nothing, as a text."""
+    found = splat_of(constant)
+    return found if found == found else "nan"
 
 
 def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, compatible
-from hloopt.passes.rewriting.rules.rule import INDEXED
+from hloopt.passes.rewriting.rules.pattern import INDEXED
 from hloopt.passes.simplification.algsimp.shapes import has_zero, without_ones
 
 

@@ -188,7 +188,7 @@ def divide_by_quotient(m: AlgsimpMatch) -> Result:
     op(
         "divide",
         op("convert", value("p").of_type("pred")).named("a"),
-        op("broadcast", value("b").where(lambda i: i.shape.is_scalar)),
+        op("broadcast", value("b").scalar()),
     ),
     floats="finite",
 )

@@ -17,7 +17,7 @@ from hloopt.passes.simplification.algsimp.terms import (
     out_of_range,
 )
 
-_SCALAR = value("b").where(lambda instruction: instruction.shape.is_scalar)
+_SCALAR = value("b").scalar()
 
 
 @rule(op("multiply", "a", splat(1), any_order=True), dynamic=True)

@@ -22,6 +22,8 @@ from hloopt.passes.simplification.algsimp.signatures import (
 )
 from hloopt.passes.simplification.algsimp.terms import is_elementwise
 
+_BROADCAST = Opcode.BROADCAST  # a member of an enum is slow to look up in a loop
+
 
 @rule(op("broadcast", "x"), signature=repeats_nothing)
 def broadcast_to_reshape(m: AlgsimpMatch) -> Result:
@@ -42,12 +44,16 @@ def broadcast_to_transpose(m: AlgsimpMatch) -> Result:
     return m.build.transpose(m.x, inverse(dimensions_of(m.root)), root)
 
 
-@rule(op("broadcast", op("reshape", "x").named("reshape")))
+def _inserts_ones(reshape: Instruction) -> bool:
+    before, after = reshape.operands[0].shape.dimensions, reshape.shape.dimensions
+    return len(before) < len(after) and only_inserts_ones(before, after) is not None
+
+
+@rule(op("broadcast", op("reshape", "x").where_known(_inserts_ones).named("reshape")))
 def broadcast_of_reshape(m: AlgsimpMatch) -> Result:
     """broadcast(reshape(x)) → broadcast(x) where the reshape only inserts dimensions of size 1."""
     kept = only_inserts_ones(m.x.shape.dimensions, m.reshape.shape.dimensions)
-    if kept is None or m.x.shape.rank >= m.reshape.shape.rank:
-        return None
+    assert kept is not None  # by the pattern
     places = dimensions_of(m.root)
     return m.build.broadcast(m.x, [places[kept[d]] for d in range(m.x.shape.rank)], m.root.shape)
 
@@ -60,7 +66,9 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
         return None
     done = False
     for user in list(m.root.users):
-        operands = _sunk_operands(m, user) if _reads_broadcasts(user) else None
+        if user.operands[0].opcode is not _BROADCAST or user.operands[-1].opcode is not _BROADCAST:
+            continue  # of most users, which are many: no call for these
+        operands = _sunk_operands(m, user)
         if operands is None:
             continue
         build, small = m.build, m.x.shape
@@ -79,18 +87,13 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
     return EDITED if done else None
 
 
-def _reads_broadcasts(user: Instruction) -> bool:
-    for operand in user.operands:  # noqa: SIM110  # asked often, and `all` makes a generator
-        if operand.opcode is not Opcode.BROADCAST:
-            return False
-    return True
-
-
 def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction, bool]] | None:
     """The operands for a user above its broadcasts, with whether each is a scalar to spread."""
     if not is_elementwise(user) or user.opcode is Opcode.COPY or user.shape.is_dynamic:
         return None
     if user.has_control_dependencies or user.called or not (user.users or user.is_root):
+        return None
+    if any(operand.opcode is not _BROADCAST for operand in user.operands):
         return None
     places = dimensions_of(m.root)
     found: list[tuple[Instruction, bool]] = []
@@ -106,22 +109,24 @@ def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction
 
 
 _PERMUTES = (Opcode.RESHAPE, Opcode.REVERSE, Opcode.TRANSPOSE, Opcode.SORT)
+_TAKES = frozenset((*_PERMUTES, Opcode.DYNAMIC_SLICE, Opcode.SLICE))
 
 
-@rule(op("broadcast", value("x").where(lambda i: i.shape.is_scalar)))
+@rule(op("broadcast", value("x").scalar()))
 def broadcast_through_user(m: AlgsimpMatch) -> Result:
     """A user of a broadcast scalar that only permutes it or takes a part → broadcast of the
     scalar: reshape, reverse, transpose, sort of an array, slice, dynamic-slice."""
     for user in m.root.users:
+        if user.opcode not in _TAKES:  # as most
+            continue
         if not (user.users or user.is_root) or user.has_control_dependencies:
             continue
         if user.opcode in _PERMUTES:
             if not user.shape.is_array or len(user.operands) > 1:
                 continue
-        elif user.opcode is Opcode.DYNAMIC_SLICE:
-            if user.operands[0] is not m.root or m.root in user.operands[1:]:
-                continue
-        elif user.opcode is not Opcode.SLICE:
+        elif user.opcode is Opcode.DYNAMIC_SLICE and (
+            user.operands[0] is not m.root or m.root in user.operands[1:]
+        ):
             continue
         if user.shape.is_dynamic:
             continue

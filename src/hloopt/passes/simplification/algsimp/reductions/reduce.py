@@ -11,7 +11,7 @@ from hloopt.ir.clone import clone_computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.rules.constants import splat_value
-from hloopt.passes.rewriting.rules.pattern import op, scalar_constant
+from hloopt.passes.rewriting.rules.pattern import op, scalar_constant, value
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
 from hloopt.passes.simplification.algsimp.rearranging.chains import reshape_is_bitcast
@@ -232,13 +232,22 @@ def reduce_of_concatenate(m: AlgsimpMatch) -> Result:
     return total
 
 
-@rule(op("reduce", "x", scalar_constant().named("init")), layouts="insensitive")
+_EXTREMES = (Opcode.MAXIMUM, Opcode.MINIMUM)
+_BELOW_ALL = scalar_constant().where_known(
+    lambda init: splat_value(init) in [neutral_of(opcode, init) for opcode in _EXTREMES]
+)
+
+
+@rule(
+    op("reduce", value("x").where(lambda x: len(x.users) > 1), _BELOW_ALL.named("init")),
+    layouts="insensitive",
+)
 def reduce_beside_argmax(m: AlgsimpMatch) -> Result:
     """The maximum of what also feeds an argmax over the same dimensions → its element 0."""
-    if len(m.x.users) == 1 or not is_plain(m):
+    if not is_plain(m):
         return None
     opcode = operation_of(m.root.called[0])
-    if opcode not in (Opcode.MAXIMUM, Opcode.MINIMUM):
+    if opcode not in _EXTREMES:
         return None
     if splat_value(m.init) != neutral_of(opcode, m.x):
         return None
