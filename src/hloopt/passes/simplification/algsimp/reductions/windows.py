@@ -175,7 +175,7 @@ def _same_value(value: Instruction, init: Instruction, *, is_converted: bool) ->
         found = None if found is None else converted(found, shape)
     if is_converted and own is not None:
         own = converted(own, shape)
-    return own is not None and own == found
+    return own is not None and own == found and str(own) == str(found)  # 0 is not -0
 
 
 def _is_worth(x: Instruction, root: Instruction, padding: tuple[PaddingDimension, ...]) -> bool:
