@@ -279,7 +279,7 @@ def test_all_arrays_of_a_nested_state_are_elements_of_their_own() -> None:
         LESS,
         "(w.0, (w.1, (w.2, ())), (), ((w.3)))",
     )
-    assert said(context) == ["applied w: 4 arrays made of its state of nested tuples"]
+    assert said(context) == ["applied w: 4 elements made of its state of nested tuples"]
 
 
 def test_a_nested_state_stays_at_the_limit() -> None:

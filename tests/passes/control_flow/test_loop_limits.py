@@ -52,7 +52,7 @@ TEXTS = {
 DONE = {
     "merged with equal ones": (1, "element", "of its state merged with equal ones"),
     "handed on alike": (1, "element", "of its state merged with equal ones"),
-    "nested": (3, "array", "made of its state of nested tuples"),
+    "nested": (3, "element", "made of its state of nested tuples"),
     "unused": (4, "element", "of its state removed: unused or never changed"),
     "constant": (1, "element", "of its state removed: constant"),
     "constants": (1, "element", "of its state replaced by constants"),

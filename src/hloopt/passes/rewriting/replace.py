@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hloopt.analysis.async_operations import SEND_RECV, SEND_RECV_DONE
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
+_TAKE_TRANSFERS = (Opcode.TUPLE, *SEND_RECV_DONE)
 OF_THE_VALUE = ("sharding", "origin")
 """Attributes that describe an instruction's value, not what it does."""
 
@@ -82,6 +84,18 @@ def control_dependencies_can_move(old: Instruction, new: Instruction) -> bool:
         for predecessor in old.control_predecessors
         if predecessor is not new
     )
+
+
+def why_not_in_its_place(read: Instruction, value: Instruction) -> str | None:
+    """The reason why a value must not take the place of a get-tuple-element that gives it.
+
+    The tuple of a send or recv in flight goes into another one, or to its done. O(users).
+    """
+    if value.opcode in SEND_RECV and (
+        read.is_root or any(user.opcode not in _TAKE_TRANSFERS for user in read.users)
+    ):
+        return f"%{value.name} is in flight: only its done and tuples take it"
+    return None
 
 
 def remove_unused(instructions: Sequence[Instruction]) -> None:

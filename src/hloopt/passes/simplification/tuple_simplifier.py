@@ -24,6 +24,7 @@ from hloopt.passes.rewriting.replace import (
     control_dependencies_can_move,
     replace_instruction,
     shardings_differ,
+    why_not_in_its_place,
 )
 from hloopt.passes.simplification.dce import DeadCode, DeadCodeElimination
 
@@ -140,4 +141,4 @@ def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
             return "it has control dependencies"
     elif not control_dependencies_can_move(instruction, replacement):
         return f"a control predecessor of it may depend on %{replacement.name}"
-    return None
+    return why_not_in_its_place(instruction, replacement)

@@ -14,7 +14,7 @@ mul { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] multiply(x, y
 max { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] maximum(x, y) }
 add_s32 { x = s32[] parameter(0) y = s32[] parameter(1) ROOT r = s32[] add(x, y) }
 add_f16 { x = f16[] parameter(0) y = f16[] parameter(1) ROOT r = f16[] add(x, y) }
-add_bf16 { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = bf16[] add(x, y) }
+max_bf16 { x = bf16[] parameter(0) y = bf16[] parameter(1) ROOT r = bf16[] maximum(x, y) }
 axpy { x = f32[] parameter(0) y = f32[] parameter(1) m = f32[] multiply(x, x)
   ROOT r = f32[] add(m, y) }
 twice { x = f32[] parameter(0) c = f32[] constant(2) ROOT r = f32[] multiply(x, c) }

@@ -294,6 +294,16 @@ REST = [
         "ROOT r = f32[5] reduce-window(d, z), window={size=2}, to_apply=add",
     ),
     (
+        "%v is not known to be the initial value",
+        f"{_P}v = f32[] constant(0) z = f32[] constant(-0) d = f32[6] pad(p, v), padding=1_1 "
+        "ROOT r = f32[5] reduce-window(d, z), window={size=2}, to_apply=add",
+    ),
+    (
+        "%z is combined once for each padded element",
+        f"{_P}z = f32[] constant(5) d = f32[6] pad(p, z), padding=1_1 "
+        "ROOT r = f32[5] reduce-window(d, z), window={size=2}, to_apply=add",
+    ),
+    (
         "there are interior padding and base dilation",
         f"{_P}z = f32[] constant(0) d = f32[7] pad(p, z), padding=0_0_1 "
         "ROOT r = f32[12] reduce-window(d, z), window={size=2 lhs_dilate=2}, to_apply=add",

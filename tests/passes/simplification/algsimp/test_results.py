@@ -106,7 +106,7 @@ RESULTS: list[tuple[str, str, dict[str, object]]] = [
     ("reduce-window(convert(parameter), 0.1001)",
      "p = f32[8] parameter(0) v = f32[] constant(0.1) z = bf16[] constant(0.1001) "
      "d = f32[10] pad(p, v), padding=1_1 c = bf16[10] convert(d) "
-     "ROOT r = bf16[8] reduce-window(c, z), window={size=3}, to_apply=add_bf16", {}),
+     "ROOT r = bf16[8] reduce-window(c, z), window={size=3}, to_apply=max_bf16", {}),
 ]  # fmt: skip
 
 

@@ -46,10 +46,11 @@ class WhileLoopSimplifier(ModulePass):
 
     The first of these that applies to a loop is done, as in XLA; repeat the pass (`fixpoint`)
     for the rest. Elements of the state that are always equal become one; nested tuples become
-    flat; elements that nothing needs, or that no trip changes, are not carried; constants are not
-    carried; a loop of no trip becomes its initial state, a loop of one trip that trip; unchanged
-    scalars that start as constants become constants; of several induction variables one is
-    counted, the others are computed from it. Then dead code is removed.
+    flat, except for those of sends and recvs in flight; elements that nothing needs, or that no
+    trip changes, are not carried; constants are not carried; a loop of no trip becomes its initial
+    state, a loop of one trip that trip; unchanged scalars that start as constants become constants;
+    of several induction variables one is counted, the others are computed from it. Then dead code
+    is removed.
 
     Loops with control dependencies, or that run asynchronously, stay. A loop whose body or
     condition something else calls, too, goes if it makes at most one trip; for the rest flatten the
@@ -134,7 +135,7 @@ class _Simplifier:
     def _carry_less(self) -> bool:
         return (
             self._did(merge_repeated_elements, "element", "of its state merged with equal ones")
-            or self._did(flatten_state, "array", "made of its state of nested tuples")
+            or self._did(flatten_state, "element", "made of its state of nested tuples")
             or self._did(
                 partial(remove_dead_elements, effects=self._effects),
                 "element",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
+from hloopt.analysis.async_operations import SEND_RECV
 from hloopt.analysis.loops.annotation import backend_config
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -96,12 +97,11 @@ def keep_elements(loop: Instruction, kept: Sequence[int], same: Mapping[int, int
     leaves = _select(before, kept)
 
     root, notes = body.root, notes_of(body.root)
-    operands = [root.operands[index] for index in kept]
     if root.users:
-        root = body.add(Opcode.TUPLE, shape, operands)
+        root = body.add(Opcode.TUPLE, shape, [_beside(root, index) for index in kept])
         body.set_root(root)
     else:
-        root.set_operands(operands)
+        root.set_operands([root.operands[index] for index in kept])
         root.set_shape(shape)
     annotate(root, notes, leaves)
     for computation in (body, condition):
@@ -120,7 +120,7 @@ def keep_elements(loop: Instruction, kept: Sequence[int], same: Mapping[int, int
             computation.remove(dead)
 
     old_init = loop.operands[0]
-    init = loop.parent.add(Opcode.TUPLE, shape, [element(old_init, index) for index in kept])
+    init = loop.parent.add(Opcode.TUPLE, shape, [_beside(old_init, index) for index in kept])
     annotate(init, notes_of(old_init), leaves)
     use = _Use(loop)
     _carry(loop, init, leaves)
@@ -132,6 +132,15 @@ def keep_elements(loop: Instruction, kept: Sequence[int], same: Mapping[int, int
             read_element(loop, numbers[source]) if is_kept else read_element(old_init, index)
         )
     use.replace(loop.parent.add(Opcode.TUPLE, before, after))
+
+
+def _beside(whole: Instruction, index: int) -> Instruction:
+    """An element of a state, for a smaller one beside it. O(1).
+
+    A send or recv is read from the state: it has one consumer.
+    """
+    value = element(whole, index)
+    return read_element(whole, index) if value.opcode in SEND_RECV else value
 
 
 def _select(shape: Shape, kept: Sequence[int]) -> LeafMap:

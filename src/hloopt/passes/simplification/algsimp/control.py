@@ -12,6 +12,7 @@ from hloopt.ir.opcode import ELEMENTWISE_BINARY, ELEMENTWISE_UNARY, Opcode
 from hloopt.ir.reduction_kind import ReductionKind, reduction_kind
 from hloopt.ir.shapes.shape import array_shape, tuple_shape
 from hloopt.ir.tuples import make_tuple
+from hloopt.passes.rewriting.replace import why_not_in_its_place
 from hloopt.passes.rewriting.rules.constants import scalar_of, scalar_text, splat_of
 from hloopt.passes.rewriting.rules.pattern import broadcast_of_scalar, constant, op, value
 from hloopt.passes.rewriting.rules.rule import EDITED, Missed, Result, rule
@@ -102,7 +103,9 @@ def _step(root: Instruction) -> int | None:
 @rule(op("get-tuple-element", op("tuple").named("tuple")), dynamic=True)
 def element_of_tuple(m: AlgsimpMatch) -> Result:
     """get-tuple-element(tuple(…), i) → element i."""
-    return m.if_compatible(m.tuple.operands[m.root.tuple_index])
+    element = m.tuple.operands[m.root.tuple_index]
+    reason = why_not_in_its_place(m.root, element)
+    return m.if_compatible(element) if reason is None else Missed(reason)
 
 
 _SINGLE = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {Opcode.SELECT, Opcode.CLAMP}

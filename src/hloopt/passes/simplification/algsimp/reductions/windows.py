@@ -12,7 +12,11 @@ from hloopt.passes.rewriting.rules.constants import converted, splat_of, splat_v
 from hloopt.passes.rewriting.rules.pattern import op, scalar_constant
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
-from hloopt.passes.simplification.algsimp.reductions.reducers import is_neutral, operation_of
+from hloopt.passes.simplification.algsimp.reductions.reducers import (
+    is_neutral,
+    may_repeat,
+    operation_of,
+)
 from hloopt.passes.simplification.algsimp.signatures import is_rank_0
 
 _SEEN_THROUGH = (Opcode.RESHAPE, Opcode.BITCAST, Opcode.CONVERT, Opcode.SLICE, Opcode.COPY)
@@ -125,7 +129,8 @@ def window_to_reduce(m: AlgsimpMatch) -> Result:
 @rule(op("reduce-window", op(("pad", "convert")).named("operand"), "init"))
 def fold_pad_into_window(m: AlgsimpMatch) -> Result:
     """reduce-window(pad(x)) → reduce-window(x) that pads itself, where the padding value is the
-    initial value; also below a convert."""
+    initial value and may be combined any number of times: a window leaves out its own padding; also
+    below a convert."""
     pad, is_converted = m.operand, m.operand.opcode is Opcode.CONVERT
     if is_converted:
         (pad,) = m.operand.operands
@@ -134,6 +139,8 @@ def fold_pad_into_window(m: AlgsimpMatch) -> Result:
     x, value = pad.operands
     if not _same_value(value, m.init, is_converted=is_converted):
         return Missed(f"%{value.name} is not known to be the initial value")
+    if not may_repeat(m.root.called[0], value):
+        return Missed(f"%{value.name} is combined once for each padded element")
     rows, padding = window_of(m.root).dimensions, padding_of(pad)
     if any(p.low < 0 or p.high < 0 for p in padding):
         return Missed(f"%{pad.name} has negative padding")
@@ -168,7 +175,7 @@ def _same_value(value: Instruction, init: Instruction, *, is_converted: bool) ->
         found = None if found is None else converted(found, shape)
     if is_converted and own is not None:
         own = converted(own, shape)
-    return own is not None and own == found
+    return own is not None and own == found and str(own) == str(found)  # 0 is not -0
 
 
 def _is_worth(x: Instruction, root: Instruction, padding: tuple[PaddingDimension, ...]) -> bool:
