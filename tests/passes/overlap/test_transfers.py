@@ -49,10 +49,11 @@ ENTRY main {{
   ROOT loop = {STATE} while(start), condition=condition, body=body
 }}
 """
+SIZES = "dynamic_slice_sizes={1,256,256}"
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 TAKEN = PROGRAM.replace(
     "WORK",
-    f"""slice = f32[1,256,256]{{2,1,0}} dynamic-slice(stack, i, zero, zero), dynamic_slice_sizes={{1,256,256}}
+    f"""slice = f32[1,256,256]{{2,1,0}} dynamic-slice(stack, i, zero, zero), {SIZES}
   weights = f32[256,256]{{1,0}} bitcast(slice)
   y = f32[256,256]{{1,0}} dot(x, weights), {DOT}
   ROOT made = {STATE} tuple(next, y, stack)""",
@@ -150,7 +151,7 @@ ENTRY main {{
   host = f32[6,256,256]{{2,1,0:S(5)}} parameter(0)
   i = s32[] parameter(1)
   zero = s32[] constant(0)
-  ROOT slice = f32[1,256,256]{{2,1,0}} dynamic-slice(host, i, zero, zero), dynamic_slice_sizes={{1,256,256}}
+  ROOT slice = f32[1,256,256]{{2,1,0}} dynamic-slice(host, i, zero, zero), {SIZES}
 }}
 """
     assert proposed(text) == []
@@ -169,8 +170,8 @@ def test_slices_on_the_device_are_no_transfers() -> None:
 def test_both_directions_are_proposed_together_first() -> None:
     both = TAKEN.replace(
         "ROOT made",
-        f"""piece = f32[1,256,256]{{2,1,0}} bitcast(y)
-  kept = f32[6,256,256]{{2,1,0:S(5)}} dynamic-update-slice(stack, piece, i, zero, zero)
+        """piece = f32[1,256,256]{2,1,0} bitcast(y)
+  kept = f32[6,256,256]{2,1,0:S(5)} dynamic-update-slice(stack, piece, i, zero, zero)
   ROOT made""",
     ).replace("tuple(next, y, stack)", "tuple(next, y, kept)")
     back, forth = "pipeline %slice backward", "pipeline %kept forward"
@@ -178,12 +179,8 @@ def test_both_directions_are_proposed_together_first() -> None:
 
 
 def test_whole_copies_are_pipelined_themselves() -> None:
-    text = TAKEN.replace("weights = f32[256,256]{1,0} bitcast(slice)", "").replace(
-        "slice = f32[1,256,256]{2,1,0} dynamic-slice(stack, i, zero, zero), "
-        "dynamic_slice_sizes={1,256,256}",
-        """here = f32[6,256,256]{2,1,0} copy(stack)
-  slice = f32[1,256,256]{2,1,0} dynamic-slice(here, i, zero, zero), dynamic_slice_sizes={1,256,256}
-  weights = f32[256,256]{1,0} bitcast(slice)""",
+    text = TAKEN.replace("slice(stack", "slice(here").replace(
+        "slice = ", "here = f32[6,256,256]{2,1,0} copy(stack)\n  slice = "
     )
     before = judged(text)
     assert proposed(text) == ["pipeline %here backward"]

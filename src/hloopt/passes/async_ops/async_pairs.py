@@ -37,7 +37,6 @@ def wrap(
     thread what it calls moves with it; of what others call there is a copy then. `on_start` names
     the annotations of the start. O(operands, and what moves).
     """
-    computation = operation.parent
     body, parameters = _with_parameters(operation, "async_computation")
     copy = body.add_clone(operation, parameters)
     body.set_root(copy)
@@ -101,9 +100,7 @@ def done_of(operation: Instruction, start: Instruction, opcode: Opcode) -> Instr
     )
 
 
-def _with_parameters(
-    operation: Instruction, name: str
-) -> tuple[Computation, list[Instruction]]:
+def _with_parameters(operation: Instruction, name: str) -> tuple[Computation, list[Instruction]]:
     """A new computation on the same thread, with a parameter for each operand."""
     computation = operation.parent.module.add_computation(name)
     computation.execution_thread = operation.parent.execution_thread

@@ -9,6 +9,7 @@ from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction
 from hloopt.scheduling.engine.scheduler import Scheduler
+from hloopt.scheduling.memory.pressure import BufferLife
 from hloopt.scheduling.search.check import broken_rule, initial_state
 from hloopt.scheduling.search.computation_search import (
     ComputationSearch,
@@ -21,7 +22,6 @@ from hloopt.scheduling.search.order import Order
 from hloopt.scheduling.search.packing import Packing
 from hloopt.scheduling.search.problem import make_problem, pairs_of
 from hloopt.scheduling.search.squeeze import squeeze
-from hloopt.scheduling.memory.pressure import BufferLife
 from hloopt.scheduling.search_options import SearchOptions
 from hloopt.search_budget import Progress, SearchBudget
 

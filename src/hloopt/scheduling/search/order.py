@@ -85,9 +85,7 @@ class Order:
         """Bytes alive while the node at a position runs, more than are below the call."""
         memory, node = self.problem.memory, self.nodes[position]
         begun = sum(memory.size[b] for b in memory.begins[node] if self._last[b] >= position)
-        return max(
-            self._below[position] + begun, self._below[position + 1] + memory.inside[node]
-        )
+        return max(self._below[position] + begun, self._below[position + 1] + memory.inside[node])
 
     def peak(self) -> int:
         """The most bytes alive at a time, more than are below the call. O(nodes)."""

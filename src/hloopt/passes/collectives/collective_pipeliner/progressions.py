@@ -132,8 +132,8 @@ class Progressions:
         return None
 
     def _is_unknown_to_xla(self, opcode: Opcode, operands: Sequence[Progression | None]) -> bool:
-        """Whether `as_xla` gives up, as the compiler answered: copies, and sums of a counter that
-        goes down."""
+        """Whether `as_xla` gives up: sums of a counter that goes down, as the compiler
+        answered, and copies, which its pass never meets."""
         if not self._loop.as_xla:
             return False
         goes_down = self._loop.step < 0 and any(each and each.step for each in operands)
