@@ -37,18 +37,18 @@ class OverlapSearchPass(DecidingPass):
     Decided are: which collectives are combined, and which are taken apart; which all-reduces become
     a reduce-scatter and an all-gather; which collectives are cut along a dimension, together with
     what makes and uses their values; what is pipelined across the trips of loops, in which
-    direction; which loops make two trips in one; and the order of all. Each decision is a pass of
-    its own with options. A program with some decisions is made asynchronous, gets the copies that
-    XLA:GPU inserts, and is scheduled; then its time is that of the simulator, its memory what
-    buffer assignment finds. What makes it shorter and fits stays.
+    direction, transfers to and from the host too; which loops make two trips in one; and the order
+    of all. Each decision is a pass of its own with options. A program with some decisions is made
+    asynchronous, gets the copies that XLA:GPU inserts, and is scheduled; then its time is that of
+    the simulator, its memory what buffer assignment finds. What makes it shorter and fits stays.
 
     A module with a schedule comes back with one, one without as a module that XLA can go on from:
-    collectives synchronous, without the copies, the order undecided. The result is never longer
-    than the module as it was given: not by the model of time, not where its tables are smoothed so
-    that times never fall where sizes grow, and not by the times that XLA's scheduler goes by. It
-    never needs more memory than `memory_limit`. Remarks tell what each decision bought. With
-    `iterations` it depends on the module, the options and the seed alone. Each trial is near-linear
-    in the module.
+    collectives synchronous, transfers to and from the host asynchronous, without the copies of
+    copy-insertion, the order undecided. The result is never longer than the module as it was given:
+    not by the model of time, not where its tables are smoothed so that times never fall where sizes
+    grow, and not by the times that XLA's scheduler goes by. It never needs more memory than
+    `memory_limit`. Remarks tell what each decision bought. With `iterations` it depends on the
+    module, the options and the seed alone. Each trial is near-linear in the module.
     """
 
     Options: ClassVar[type[OverlapOptions]] = OverlapOptions

@@ -47,8 +47,9 @@ def search_module(
 ) -> SearchOutcome:
     """Improve the present orders of `computations`, which come callees first.
 
-    In the end no computation takes longer, or waits longer for collectives, than before, the
-    module needs no more memory than allowed, and every rule of the scheduler holds. Raises
+    Where the module needs more memory than allowed, the order of its entry is changed first so that
+    it needs less, which may take longer. From there on no computation takes longer, or waits longer
+    for collectives, the module needs no more memory, and every rule of the scheduler holds. Raises
     PipelineError where `options` name a solver that is not installed.
     """
     budget = SearchBudget(
