@@ -79,6 +79,7 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     tried = 0
     for start in dict.fromkeys(starts):
         module = parse_module(start)
+        _run("synchronize-collectives", module, {"transfers": True})
         trials = allowed_iterations(module, iterations // len(starts))
         search, taken = _searched(module, theirs[0], trials, seed)
         tried += taken
@@ -120,7 +121,9 @@ def _finished(programs: Sequence[Judged], gpu: XlaGpu) -> Iterator[Made]:
     """Programs that XLA finishes; those that it refuses are left out."""
     for judged in programs:
         with contextlib.suppress(Failed):
-            made = gpu.finished(print_module(judged.draft.module))
+            program, _ = clone_module(judged.draft.module)
+            _run("host-memory-transfer-asyncifier", program, {})  # XLA's place is behind it
+            made = gpu.finished(print_module(program))
             yield Made(made, len(judged.decisions))
 
 

@@ -172,7 +172,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "hlo-trivial-scheduler": [{}],
     "host-compute-asyncifier": [{}],
-    "host-memory-transfer-asyncifier": [{}],
+    "host-memory-transfer-asyncifier": [{}, {"fused": True}],
     "host-offload-legalize": [{}],
     "instruction-hoister": [{}, {"hoist_bitcasts": True, "hoist_gtes": True}],
     "latency-hiding-scheduler": [
@@ -261,7 +261,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "simplify-while-loops": [{}, {"simplify_compare_instrs": True}],
     "slice-sinker": [{}],
     "stable-sort-expander": [{}],
-    "synchronize-collectives": [{}],
+    "synchronize-collectives": [{}, {"transfers": True}],
     "topk-decomposer": [{}],
     "topk-rewriter": [{}],
     "transpose-folding": [

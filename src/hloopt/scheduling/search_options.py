@@ -19,7 +19,9 @@ class SearchOptions(SearchLimits):
         "makespan", "what to shorten: all waiting, or before all else waiting for collectives"
     )
     memory_limit: Bytes | None = option(
-        None, "what the schedule may need at its peak; null: what the plain one needs"
+        None,
+        "bytes that the module may be allocated, unless no order that is found needs so few; null: "
+        "what may be alive at a time is what the plain order needs",
     )
     solver: Literal["cp-sat"] | None = option(
         None,

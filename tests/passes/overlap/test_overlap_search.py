@@ -118,7 +118,7 @@ def test_gains_add_up_from_the_step_as_it_was_to_the_step_as_it_is(layers: str) 
 
 def test_modules_that_stay(layers: str) -> None:
     assert reasons_to_stay("overlap-search", NO_COLLECTIVES, **SEARCH) == [
-        "the module has no collectives"
+        "the module has no collectives or transfers to the host"
     ]
     (reason,) = reasons_to_stay("overlap-search", layers, **SEARCH, decisions=["split"])
     assert reason.startswith("no decisions were found that make a step shorter than 0.2033 ms")

@@ -46,7 +46,7 @@ def test_an_order_that_needs_another_buffer_does_not_fit() -> None:
     packing = Packing(module)
     assert not packing.fits(module.entry, two)
     assert packing.fits(module.entry, in_order(module, "pcdabr"))
-    assert Packing(module, more).fits(module.entry, two)
+    assert Packing(module, allocated(module, two)).fits(module.entry, two)
     assert [i.name for i in module.entry.instructions] == list("pabcdr")
 
 

@@ -58,6 +58,12 @@ def with_gpu_fields(instruction: Instruction, **values: object) -> str:
     return json.dumps(config, separators=(",", ":"))
 
 
+def without_field(instruction: Instruction, name: str) -> str:
+    """The text of its backend_config without a field."""
+    kept = {field: value for field, value in backend_config(instruction).items() if field != name}
+    return json.dumps(kept, separators=(",", ":"))
+
+
 _FIRST: dict[str, object] = {"operation_queue_id": "0"}
 _LAST: dict[str, object] = {
     "force_earliest_schedule": False,

@@ -37,19 +37,34 @@ def wrap(
     thread what it calls moves with it; of what others call there is a copy then. `on_start` names
     the annotations of the start. O(operands, and what moves).
     """
-    computation = operation.parent
-    body = computation.module.add_computation("async_computation")
-    body.execution_thread = computation.execution_thread
-    parameters = [
-        body.add(Opcode.PARAMETER, operand.shape, name=f"param_{number}", payload=str(number))
-        for number, operand in enumerate(operation.operands)
-    ]
+    body, parameters = _with_parameters(operation, "async_computation")
     copy = body.add_clone(operation, parameters)
     body.set_root(copy)
     if thread is not None and thread != body.execution_thread:
         _move_to_thread(body, thread, operation)
     start = start_of(operation, body, context=context, on_start=on_start)
     return AsyncPair(start, done_of(operation, start, Opcode.ASYNC_DONE))
+
+
+def wrap_fused(slicing: Instruction) -> AsyncPair:
+    """An async-start around a fusion of a copy of `slicing` alone, and its done: the form in which
+    XLA:GPU runs a slice to or from the host beside other work. O(operands)."""
+    fused, body = _with_parameters(slicing, f"wrapped_{slicing.opcode}_computation")
+    fused.set_root(fused.add_clone(slicing, body))
+    wrapper, body = _with_parameters(slicing, "async_computation")
+    named = {n: text for n, text in slicing.attributes.items() if n == "metadata"}
+    wrapper.set_root(
+        wrapper.add(
+            Opcode.FUSION,
+            slicing.shape,
+            body,
+            name=f"wrapped_{slicing.opcode}",
+            attributes={"kind": "kLoop", **named},
+            called=(fused,),
+        )
+    )
+    start = start_of(slicing, wrapper, context=(CONTEXT,), on_start=("metadata",))
+    return AsyncPair(start, done_of(slicing, start, Opcode.ASYNC_DONE))
 
 
 def start_of(
@@ -83,6 +98,17 @@ def done_of(operation: Instruction, start: Instruction, opcode: Opcode) -> Instr
         name=f"{operation.opcode}-done",
         attributes={k: v for k, v in operation.attributes.items() if k in ANNOTATIONS},
     )
+
+
+def _with_parameters(operation: Instruction, name: str) -> tuple[Computation, list[Instruction]]:
+    """A new computation on the same thread, with a parameter for each operand."""
+    computation = operation.parent.module.add_computation(name)
+    computation.execution_thread = operation.parent.execution_thread
+    parameters = [
+        computation.add(Opcode.PARAMETER, operand.shape, name=f"param_{n}", payload=str(n))
+        for n, operand in enumerate(operation.operands)
+    ]
+    return computation, parameters
 
 
 def _move_to_thread(body: Computation, thread: str, operation: Instruction) -> None:

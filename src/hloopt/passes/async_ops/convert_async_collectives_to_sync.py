@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import OWN_DONES, OWN_STARTS, SYNC_COLLECTIVES, wrapped
-from hloopt.ir.attributes.backend_config import is_sync, with_collective_flag
+from hloopt.ir.attributes.backend_config import is_sync, with_collective_flag, without_field
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -19,11 +19,14 @@ from hloopt.pass_framework.base import (
     option,
     register,
 )
+from hloopt.passes.async_ops.host_transfers import sliced
 from hloopt.passes.rewriting.async_annotations import share_annotations
 
 Pair = tuple[Instruction, Instruction]
 """A start and its done."""
 
+_SLICE_CONFIG = "dynamic_slice_config"
+"""Where a slice is in each trip of the loop that it is in, for XLA:GPU."""
 _GPU_NO_WORK = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
@@ -154,7 +157,9 @@ def make_synchronous(computation: Computation, pairs: list[Pair]) -> None:
     placed: dict[Instruction, list[Instruction]] = {}
     for start, done in pairs:
         collective = _synchronous(start, done)
-        attributes = {**frontend_attributes(done), "async_collective_name": start.name}
+        attributes = dict(frontend_attributes(done))
+        if is_collective_start(start):
+            attributes["async_collective_name"] = start.name
         set_frontend_attributes(collective, attributes)
         placed[done] = [collective]
     if placed:
@@ -179,9 +184,11 @@ def _synchronous(start: Instruction, done: Instruction) -> Instruction:
     if "sharding" in done.attributes:
         kept["sharding"] = done.attributes["sharding"]
     if start.opcode is Opcode.ASYNC_START:
-        collective = computation.add_clone(wrapped(start), start.operands)
+        collective = computation.add_clone(sliced(start), start.operands)
         for name, text in kept.items():
             collective.set_attribute(name, text)
+        if _SLICE_CONFIG in collective.attributes.get("backend_config", ""):
+            collective.set_attribute("backend_config", without_field(collective, _SLICE_CONFIG))
         return collective
     opcode = OWN_STARTS[start.opcode]
     return computation.add(

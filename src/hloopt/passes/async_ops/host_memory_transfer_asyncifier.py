@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shapes.shape import Shape, tuple_shape
-from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
-from hloopt.passes.async_ops.async_pairs import CONTEXT, AsyncPair, done_of, replace_by_pairs, wrap
+from hloopt.ir.shapes.shape import tuple_shape
+from hloopt.pass_framework.base import (
+    ModulePass,
+    PassContext,
+    PassOptions,
+    XlaPass,
+    option,
+    register,
+)
+from hloopt.passes.async_ops.async_pairs import (
+    CONTEXT,
+    AsyncPair,
+    done_of,
+    replace_by_pairs,
+    wrap,
+    wrap_fused,
+)
+from hloopt.passes.async_ops.host_transfers import is_transfer
 
 _ON_START = ("metadata", "backend_config")
 
@@ -30,6 +46,16 @@ class HostMemoryTransferAsyncifier(ModulePass):
     alone. Linear in the module's size.
     """
 
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Options(PassOptions):
+        fused: bool = option(
+            False,
+            "wrap each slice in a fusion of its own, as fusion-wrapper does behind this pass: "
+            "XLA:GPU runs no other ones beside other work",
+        )
+
+    options: Options
+
     def run(self, module: Module, context: PassContext) -> bool:
         before = module.version
         for computation in list(module.computations.values()):
@@ -37,36 +63,21 @@ class HostMemoryTransferAsyncifier(ModulePass):
                 continue
             pairs: dict[Instruction, AsyncPair] = {}
             for instruction in list(computation.instructions):
-                if not _is_transfer(instruction):
+                if not is_transfer(instruction):
                     continue
                 if not context.apply(instruction, "split into a start and a done", remark=False):
                     break
-                pair = pairs[instruction] = _split(instruction)
+                pair = pairs[instruction] = _split(instruction, fused=self.options.fused)
                 context.applied(instruction, f"split, begins with %{pair.start.name}")
                 context.count("transfers made asynchronous")
             replace_by_pairs(computation, pairs)
         return module.version != before
 
 
-def _is_transfer(instruction: Instruction) -> bool:
-    match instruction.opcode:
-        case Opcode.COPY:
-            source, target = instruction.operands[0].shape, instruction.shape
-            is_across = _is_on_host(source) is not _is_on_host(target)
-            return source.is_array and is_across
-        case Opcode.DYNAMIC_SLICE:
-            return _is_on_host(instruction.operands[0].shape) and not _is_on_host(instruction.shape)
-        case Opcode.DYNAMIC_UPDATE_SLICE:
-            return _is_on_host(instruction.shape) and not _is_on_host(instruction.operands[1].shape)
-    return False
-
-
-def _is_on_host(shape: Shape) -> bool:
-    return shape.is_array and shape.layout.memory_space == HOST_MEMORY_SPACE
-
-
-def _split(transfer: Instruction) -> AsyncPair:
+def _split(transfer: Instruction, *, fused: bool) -> AsyncPair:
     if transfer.opcode is not Opcode.COPY:
+        if fused:
+            return wrap_fused(transfer)
         return wrap(transfer, context=(CONTEXT,), on_start=_ON_START)
     start = transfer.parent.add(
         Opcode.COPY_START,

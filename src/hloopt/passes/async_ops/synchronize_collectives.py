@@ -1,4 +1,4 @@
-"""Asynchronous collectives in one piece again, whatever runs beside them."""
+"""Asynchronous collectives and transfers in one piece again, whatever runs beside them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hloopt.passes.async_ops.convert_async_collectives_to_sync import (
     make_synchronous,
     why_not_synchronous,
 )
+from hloopt.passes.async_ops.host_transfers import starts_transfer
 from hloopt.passes.rewriting.selection import selected
 
 _MOST_BEFORE = 1000
@@ -32,12 +33,19 @@ class SynchronizeCollectives(ModulePass):
     keeps the start's metadata and backend_config and the done's sharding and frontend attributes,
     and notes the start's name as `async_collective_name`. Sends and receives stay, as do starts
     that anything but one done reads, such as a loop that they run across, and starts that
-    something has to follow before their done. XLA has no such pass. Linear in the module's size.
+    something has to follow before their done.
+
+    With `transfers` also what host-memory-transfer-asyncifier splits becomes one instruction again.
+    It loses its `dynamic_slice_config`, which holds for the trip that the slice is in: other passes
+    may move it. XLA has no such pass. Linear in the module's size.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Options(PassOptions):
         names: tuple[str, ...] = option((), "names of the starts to change; none: all")
+        transfers: bool = option(
+            False, "also copies and slices to and from the host, out of fusions that do no more"
+        )
 
     options: Options
 
@@ -49,13 +57,16 @@ class SynchronizeCollectives(ModulePass):
             for computation in module.computations.values()
             if not computation.is_fusion
             for instruction in computation.instructions
-            if is_collective_start(instruction) or instruction.opcode in SEND_RECV
+            if is_collective_start(instruction)
+            or instruction.opcode in SEND_RECV
+            or (self.options.transfers and starts_transfer(instruction))
         ]
         for start in selected(found, self.options.names, "start of a collective", context):
             if reason := self.why_not(start):
                 context.missed(start, reason)
             elif context.apply(start, "synchronous now"):
-                context.count("collectives made synchronous")
+                what = "transfers" if starts_transfer(start) else "collectives"
+                context.count(f"{what} made synchronous")
                 (done,) = start.users
                 if start.control_successors:  # they come later now, which others have to see
                     make_synchronous(start.parent, [(start, done)])

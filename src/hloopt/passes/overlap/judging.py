@@ -11,18 +11,19 @@ from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.clone import clone_module
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import COLLECTIVES, Opcode
+from hloopt.ir.opcode import Opcode
 from hloopt.memory.analysis import analyze_memory
 from hloopt.memory.backends import GPU
 from hloopt.passes.overlap.decisions import Decision, Draft, PassRun, run_passes
 from hloopt.passes.overlap.options import OverlapOptions
+from hloopt.passes.overlap.sites import is_site, moved
 from hloopt.scheduling.config import SchedulerConfig
 from hloopt.scheduling.resources.gpu_tracker import GpuResourceTracker
 from hloopt.scheduling.times import model_of
 from hloopt.simulation import Simulation, Streams, simulate
 
-_SITE = "hloopt.collective"
-"""The frontend attribute that says which collective a start is of, while it is judged."""
+_SITE = "hloopt.site"
+"""The frontend attribute that says what a start is of, while it is judged."""
 
 _ASYNCHRONOUS: Mapping[str, object] = {
     f"convert_{kind}": True
@@ -47,7 +48,8 @@ class Figures:
     allocated: int
     """Bytes that buffer assignment gives to it in device memory."""
     waits: Mapping[str, float] = field(repr=False)
-    """By collective of the draft the seconds of waiting for it, all runs together."""
+    """By name of what is moved (`moved`) the seconds of waiting for a collective or transfer of the
+    draft, all runs together."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ class Judge:
     def _passes(self, order: Mapping[str, object] | None) -> list[PassRun]:
         search = None if order is None else dict(order)
         return [
-            *("host-compute-asyncifier", "host-memory-transfer-asyncifier"),
+            "host-compute-asyncifier",
+            ("host-memory-transfer-asyncifier", {"fused": True}),
             ("async-collective-creator", dict(_ASYNCHRONOUS)),
             ("async-collective-annotator", {"disable_async_collectives": []}),
             "async-stream-attribute-wrapper",
@@ -221,8 +224,8 @@ def _cycles_per_second(run: Simulation) -> float:
 
 def _mark(module: Module) -> None:
     for instruction in module.instructions():
-        if instruction.opcode in COLLECTIVES:
-            notes = {**frontend_attributes(instruction), _SITE: instruction.name}
+        if is_site(instruction):
+            notes = {**frontend_attributes(instruction), _SITE: moved(instruction).name}
             set_frontend_attributes(instruction, notes)
 
 
@@ -238,10 +241,12 @@ def _waits(run: Simulation, second: float) -> dict[str, float]:
     found: dict[str, float] = {}
     for each in run.runs.values():
         for operation in each.operations:
-            start = operation.start
-            if start.opcode is Opcode.ASYNC_START:
-                start = start.called[0].root
-            site = frontend_attributes(start).get(_SITE)
+            marked = operation.start
+            if marked.opcode is Opcode.ASYNC_START:
+                marked = marked.called[0].root
+            elif marked.opcode is Opcode.COPY_START:
+                marked = operation.done
+            site = frontend_attributes(marked).get(_SITE)
             if site is not None and operation.exposed:
                 waited = operation.exposed * each.runs / second
                 found[site] = found.get(site, 0.0) + waited

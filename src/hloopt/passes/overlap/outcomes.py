@@ -35,7 +35,7 @@ def given_program(module: Module, judge: Judge) -> Judged:
     The draft is read from its text, as it is by other processes that judge decisions.
     """
     draft, _ = clone_module(module)
-    run_passes(draft, ["synchronize-collectives", "hlo-descheduler"])
+    run_passes(draft, [("synchronize-collectives", {"transfers": True}), "hlo-descheduler"])
     draft = parse_module(print_module(draft))
     if not module.is_scheduled:
         return judge.finish(Draft(draft))

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 from hloopt.diagnostics import counted
+from hloopt.ir.clone import clone_module
+from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
-from hloopt.ir.opcode import COLLECTIVES
 from hloopt.pass_framework.base import PassContext, register
+from hloopt.passes.async_ops.host_transfers import starts_transfer
 from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
+from hloopt.passes.overlap.decisions import run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.outcomes import (
@@ -21,6 +24,7 @@ from hloopt.passes.overlap.outcomes import (
     with_best_order,
 )
 from hloopt.passes.overlap.search import Goal, OverlapSearch
+from hloopt.passes.overlap.sites import is_site
 
 _PAGE = 2 << 20
 """Bytes: device memory is allocated in pages of this size."""
@@ -33,27 +37,27 @@ class OverlapSearchPass(DecidingPass):
     Decided are: which collectives are combined, and which are taken apart; which all-reduces become
     a reduce-scatter and an all-gather; which collectives are cut along a dimension, together with
     what makes and uses their values; what is pipelined across the trips of loops, in which
-    direction; which loops make two trips in one; and the order of all. Each decision is a pass of
-    its own with options. A program with some decisions is made asynchronous, gets the copies that
-    XLA:GPU inserts, and is scheduled; then its time is that of the simulator, its memory what
-    buffer assignment finds. What makes it shorter and fits stays.
+    direction, transfers to and from the host too; which loops make two trips in one; and the order
+    of all. Each decision is a pass of its own with options. A program with some decisions is made
+    asynchronous, gets the copies that XLA:GPU inserts, and is scheduled; then its time is that of
+    the simulator, its memory what buffer assignment finds. What makes it shorter and fits stays.
 
     A module with a schedule comes back with one, one without as a module that XLA can go on from:
-    collectives synchronous, without the copies, the order undecided. The result is never longer
-    than the module as it was given: not by the model of time, not where its tables are smoothed so
-    that times never fall where sizes grow, and not by the times that XLA's scheduler goes by. It
-    never needs more memory than `memory_limit`. Remarks tell what each decision bought. With
-    `iterations` it depends on the module, the options and the seed alone. Each trial is near-linear
-    in the module.
+    collectives synchronous, transfers to and from the host asynchronous, without the copies of
+    copy-insertion, the order undecided. The result is never longer than the module as it was given:
+    not by the model of time, not where its tables are smoothed so that times never fall where sizes
+    grow, and not by the times that XLA's scheduler goes by. It never needs more memory than
+    `memory_limit`. Remarks tell what each decision bought. With `iterations` it depends on the
+    module, the options and the seed alone. Each trial is near-linear in the module.
     """
 
     Options: ClassVar[type[OverlapOptions]] = OverlapOptions
     options: OverlapOptions
 
     def is_for(self, module: Module, context: PassContext) -> bool:
-        if any(instruction.opcode in COLLECTIVES for instruction in module.instructions()):
+        if any(map(_is_site, module.instructions())):
             return True
-        context.missed(module.entry.root, "the module has no collectives")
+        context.missed(module.entry.root, "the module has no collectives or transfers to the host")
         return False
 
     def search(self, module: Module, context: PassContext) -> bool:
@@ -93,8 +97,20 @@ class OverlapSearchPass(DecidingPass):
         if not context.apply(module.entry.root, _outcome(given, best)):
             return False
         self.tell(module, given, best, judge, context)
-        module.become(best.module if module.is_scheduled else best.draft.module)
+        module.become(best.module if module.is_scheduled else _without_order(best))
         return True
+
+
+def _without_order(best: Judged) -> Module:
+    """The program for XLA to go on from: it makes collectives asynchronous, which transfers to and
+    from the host are by then."""
+    made, _ = clone_module(best.draft.module)
+    run_passes(made, ["host-memory-transfer-asyncifier"])
+    return made
+
+
+def _is_site(instruction: Instruction) -> bool:
+    return is_site(instruction) or starts_transfer(instruction)
 
 
 def _outcome(given: Judged, best: Judged) -> str:

@@ -10,9 +10,11 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.passes.overlap.decisions import Decision
+from hloopt.passes.async_ops.host_transfers import is_transfer
+from hloopt.passes.overlap.decisions import Decision, Options
 from hloopt.passes.overlap.judging import Judged
 from hloopt.passes.overlap.options import Family
+from hloopt.passes.overlap.sites import comes_from_host, moved
 
 _GATHERING = (Opcode.ALL_GATHER, Opcode.COLLECTIVE_PERMUTE, Opcode.ALL_TO_ALL)
 _REDUCING = (Opcode.ALL_REDUCE, Opcode.REDUCE_SCATTER)
@@ -33,13 +35,15 @@ _PARTS = ((2, None), (4, None), (2, 1), (4, 1))
 def proposals(judged: Judged, families: tuple[Family, ...]) -> Iterator[tuple[Decision, ...]]:
     """Decisions to make together, from the most promising on. O(instructions)."""
     sites = _sites(judged)
+    transfers = _transfers(judged)
     changes = (
         *_on_all(sites),
+        *_on_transfers(transfers, judged),
         *_together_in_parts(sites),
         *_on_each(sites, judged),
         *_on_loops(judged.draft.module),
         *_alone_in_parts(sites, judged),
-        *(_begun_otherwise(judged) if sites else ()),
+        *(_begun_otherwise(judged) if sites or transfers else ()),
     )
     for decisions in changes:
         wanted = tuple(each for each in decisions if each.family in families)
@@ -55,6 +59,51 @@ def _sites(judged: Judged) -> list[Instruction]:
         if instruction.opcode in COLLECTIVES and not instruction.parent.is_asynchronous
     ]
     return sorted(found, key=lambda i: (-judged.waits.get(i.name, 0.0), -leaf_bytes(i.shape)))
+
+
+def _transfers(judged: Judged) -> list[Instruction]:
+    """The transfers to and from the host in loops, by waiting."""
+    found = [
+        instruction
+        for instruction in judged.draft.module.instructions()
+        if is_transfer(instruction)
+        and not (instruction.parent.is_asynchronous or instruction.parent.is_fusion)
+        and _loop(instruction) is not None
+    ]
+    return sorted(found, key=lambda transfer: -_wait(transfer, judged))
+
+
+def _wait(site: Instruction, judged: Judged) -> float:
+    return judged.waits.get(moved(site).name, 0.0)
+
+
+def _on_transfers(transfers: list[Instruction], judged: Judged) -> Iterator[tuple[Decision, ...]]:
+    """Decisions about transfers: all, all in one direction, and those that are waited for."""
+    backward = [transfer for transfer in transfers if comes_from_host(transfer)]
+    forward = [transfer for transfer in transfers if not comes_from_host(transfer)]
+    ways = [_transferred(several) for several in (backward, forward) if several]
+    if len(ways) > 1:
+        yield tuple(ways)
+    for several, way in zip((each for each in (backward, forward) if each), ways, strict=True):
+        yield (way,)
+        if len(several) > 1:
+            for transfer in several:
+                if _wait(transfer, judged):
+                    yield (_transferred([transfer]),)
+
+
+def _transferred(transfers: list[Instruction]) -> Decision:
+    """The decision to begin transfers a trip before or, to the host, to end them a trip after."""
+    names = tuple(moved(transfer).name for transfer in transfers)
+    opcodes = tuple(dict.fromkeys(moved(transfer).opcode for transfer in transfers))
+    direction = "backward" if comes_from_host(transfers[0]) else "forward"
+    options: Options = (
+        ("pipelining_direction", direction),
+        ("names", names),
+        ("should_process", opcodes),
+    )
+    shown = _listed(tuple(transfer.name for transfer in transfers))
+    return Decision("pipeline", "collective-pipeliner", options, f"pipeline {shown} {direction}")
 
 
 def _on_all(sites: list[Instruction]) -> Iterator[tuple[Decision, ...]]:

@@ -92,7 +92,7 @@ class ComputationSearch:
         instructions = state.graph.instructions
         exposes = [counts_as_exposed(instructions[start]) for start, _, _ in pairs_of(state, model)]
         peak = scheduler.life.states[computation].peak
-        problem = make_problem(state, model, exposes, _WEIGHTS[objective], peak, _shares(state))
+        problem = make_problem(state, model, exposes, _WEIGHTS[objective], peak, shares(state))
         statistics = _statistics(list(computation.instructions), scheduler, model)
         walk = Walk(problem, f"{seed}:{computation.name}")
         return cls(
@@ -235,7 +235,7 @@ def link(searches: Sequence[ComputationSearch]) -> None:
                     callee.callers.append((caller, node))
 
 
-def _shares(state: SchedulingState) -> list[int]:
+def shares(state: SchedulingState) -> list[int]:
     """By resource how much a computation may use: what is called, no more than it does now, so
     that its callers' orders stay possible."""
     computation, limits = state.graph.computation, state.resources.remaining

@@ -9,14 +9,19 @@ from hloopt.analysis.latency.run_times import RunTimes
 from hloopt.diagnostics import counted
 from hloopt.ir import Computation, Instruction
 from hloopt.scheduling.engine.scheduler import Scheduler
-from hloopt.scheduling.search.check import broken_rule
+from hloopt.scheduling.memory.pressure import BufferLife
+from hloopt.scheduling.search.check import broken_rule, initial_state
 from hloopt.scheduling.search.computation_search import (
     ComputationSearch,
     Finding,
     link,
+    shares,
 )
 from hloopt.scheduling.search.exact.solve import Effort, require_solver
+from hloopt.scheduling.search.order import Order
 from hloopt.scheduling.search.packing import Packing
+from hloopt.scheduling.search.problem import make_problem, pairs_of
+from hloopt.scheduling.search.squeeze import squeeze
 from hloopt.scheduling.search_options import SearchOptions
 from hloopt.search_budget import Progress, SearchBudget
 
@@ -42,8 +47,9 @@ def search_module(
 ) -> SearchOutcome:
     """Improve the present orders of `computations`, which come callees first.
 
-    In the end no computation takes longer, or waits longer for collectives, than before, the
-    module needs no more memory than allowed, and every rule of the scheduler holds. Raises
+    Where the module needs more memory than allowed, the order of its entry is changed first so that
+    it needs less, which may take longer. From there on no computation takes longer, or waits longer
+    for collectives, the module needs no more memory, and every rule of the scheduler holds. Raises
     PipelineError where `options` name a solver that is not installed.
     """
     budget = SearchBudget(
@@ -61,6 +67,33 @@ def search_module(
     return SearchOutcome(budget.taken, search.adopt())
 
 
+def _fit(scheduler: Scheduler, entry: Computation, limit: int) -> None:
+    """Reorder an entry whose module is allocated more than `limit`, so that less is alive at the
+    peak. Its callees stay as they are."""
+    packing, life = Packing(entry.module), scheduler.life
+    if not entry.is_entry or packing.allocated <= limit:
+        return
+    state = initial_state(entry, scheduler)
+    exposes = [False] * len(pairs_of(state, scheduler.model))
+    problem = make_problem(state, scheduler.model, exposes, (1, 1), life.peak, shares(state))
+    order = Order(problem)
+    if not squeeze(order, limit - _gaps(packing, life)):
+        return
+    plain = list(entry.instructions)
+    entry.reorder([state.graph.instructions[node] for node in order.nodes])
+    scheduler.tracker.forget(entry)
+    life.restart()
+    if broken_rule(entry, scheduler) is not None:
+        entry.reorder(plain)
+        scheduler.tracker.forget(entry)
+        life.restart()
+
+
+def _gaps(packing: Packing, life: BufferLife) -> int:
+    """Bytes that are allocated beyond those that are alive at the peak."""
+    return max(packing.allocated - life.peak, 0)
+
+
 class ModuleSearch:
     """The searches in the computations of a module, which share its memory."""
 
@@ -70,13 +103,18 @@ class ModuleSearch:
         self.scheduler = scheduler
         life = scheduler.life
         life.restart()
-        self.limit = max(life.peak, options.memory_limit or 0)
-        """Bytes that the module may need at its peak."""
-        more = self.limit - life.peak
-        self.packing = Packing(computations[0].module, more)
+        module = computations[0].module
+        limit = options.memory_limit
+        if limit is not None:
+            _fit(scheduler, computations[-1], limit)
+        self.packing = Packing(module, limit)
+        self.limit = life.peak
+        """Bytes that may be alive at the module's peak."""
+        if limit is not None:
+            self.limit = max(life.peak, limit - _gaps(self.packing, life))
         model = scheduler.model
         if model.target is not None:  # else there is nothing better than its constants
-            model = RunTimes(model, computations[0].module)
+            model = RunTimes(model, module)
         self.searches = [
             ComputationSearch.of(computation, scheduler, model, options.objective, options.seed)
             for computation in computations

@@ -77,18 +77,25 @@ class Order:
         """Bytes alive after a node, more than are below the call."""
         return self._below[self.position[node] + 1]
 
+    def last_use(self, buffer: int) -> int:
+        """The position of the last use of a buffer; beyond all where it is alive at the end."""
+        return self._last[buffer]
+
+    def needed(self, position: int) -> int:
+        """Bytes alive while the node at a position runs, more than are below the call."""
+        memory, node = self.problem.memory, self.nodes[position]
+        begun = sum(memory.size[b] for b in memory.begins[node] if self._last[b] >= position)
+        return max(self._below[position] + begun, self._below[position + 1] + memory.inside[node])
+
     def peak(self) -> int:
         """The most bytes alive at a time, more than are below the call. O(nodes)."""
-        memory = self.problem.memory
-        most = 0
-        for position, node in enumerate(self.nodes):
-            begun = sum(memory.size[b] for b in memory.begins[node] if self._last[b] >= position)
-            most = max(
-                most,
-                self._below[position] + begun,
-                self._below[position + 1] + memory.inside[node],
-            )
-        return most
+        return self.highest()[0]
+
+    def highest(self) -> tuple[int, int]:
+        """The peak, and the first position that it is at. O(nodes)."""
+        needed = [self.needed(position) for position in range(len(self.nodes))]
+        peak = max(needed, default=0)
+        return peak, needed.index(peak) if needed else 0
 
     # -- waiting --------------------------------------------------------------------------------
 

@@ -21,16 +21,16 @@ class Packing:
     The scheduler's account adds up what is alive; buffers of other sizes leave other gaps.
     """
 
-    def __init__(self, module: Module, more: int = 0) -> None:
-        """`more`: bytes that may be allocated more than for the present orders, which stay those of
-        the module until the end."""
+    def __init__(self, module: Module, limit: int | None = None) -> None:
+        """`limit`: bytes that may be allocated, if that is said, unless the present orders, which
+        stay those of the module until the end, take more."""
         self._module = module
         self._backend = backend_of(module)
         self._orders: dict[Computation, Sequence[Instruction]] = {
             computation: list(computation.instructions)
             for computation in module.computations.values()
         }
-        self._more = more
+        self._limit = limit
 
     def fits(self, computation: Computation, order: Sequence[Instruction]) -> bool:
         """Whether the module may have this order of a computation, beside the ones that it was
@@ -38,7 +38,7 @@ class Packing:
         allowed = self._allowed
         before = self._orders[computation]
         self._orders[computation] = order
-        if self._allocated() <= allowed:
+        if self.allocated <= allowed:
             return True
         self._orders[computation] = before
         return False
@@ -46,10 +46,13 @@ class Packing:
     @cached_property
     def _allowed(self) -> int:
         """Bytes, found before the first other order is tried."""
-        allocated = self._allocated()
-        return allocated + self._more + max(allocated // _ROUNDING, _LEAST_ROUNDING)
+        allocated = self.allocated
+        if self._limit is not None:
+            return max(allocated, self._limit)
+        return allocated + max(allocated // _ROUNDING, _LEAST_ROUNDING)
 
-    def _allocated(self) -> int:
-        """Bytes of all allocations."""
+    @property
+    def allocated(self) -> int:
+        """Bytes of all allocations, in the orders that computations are given by now."""
         assignment = BufferAssignment.of(self._module, orders=self._orders, backend=self._backend)
         return sum(allocation.size for allocation in assignment.allocations)

@@ -19,6 +19,7 @@ _MOST_STEPS = 256
 _ARITHMETIC = frozenset(
     (Opcode.ADD, Opcode.SUBTRACT, Opcode.MULTIPLY, Opcode.NEGATE, Opcode.COMPARE, Opcode.SELECT)
 )
+_FOLLOWED = _ARITHMETIC | {Opcode.COPY}
 _SUMS = (Opcode.ADD, Opcode.SUBTRACT)
 
 
@@ -49,7 +50,7 @@ class Progressions:
         """The progression of a value from trip to trip; None where it is not known.
 
         Followed are constants, the counter, elements that no trip changes or that lag, sums,
-        differences, products with a constant, and choices that always come out the same.
+        differences, products with a constant, choices that always come out the same, and copies.
         O(what it is computed from), of which 256 instructions are looked at.
         """
         known = self._known
@@ -76,7 +77,7 @@ class Progressions:
         index = self._loop.element_of(value)
         if index is not None:
             return [self._loop.root.operands[index]] if self._may_lag(index) else []
-        return value.operands if value.opcode in _ARITHMETIC else []
+        return value.operands if value.opcode in _FOLLOWED else []
 
     def _may_lag(self, index: int) -> bool:
         loop = self._loop
@@ -91,7 +92,7 @@ class Progressions:
             return Progression(self._loop.start, self._loop.step)
         if index is not None and not self._loop.keeps(index):
             return self._lagging(index) if self._with_lags else None
-        if value.opcode not in _ARITHMETIC:
+        if value.opcode not in _FOLLOWED:
             source = source_of(value).instruction
             number = constant_value(source) if is_integer(source) else None
             return None if number is None else Progression(number, 0)
@@ -114,6 +115,8 @@ class Progressions:
         if self._is_unknown_to_xla(value.opcode, operands):
             return None
         match value.opcode, operands:
+            case Opcode.COPY, [Progression() as a]:
+                return a
             case Opcode.ADD, [Progression() as a, Progression() as b]:
                 return Progression(a.first + b.first, a.step + b.step)
             case Opcode.SUBTRACT, [Progression() as a, Progression() as b]:
@@ -129,9 +132,12 @@ class Progressions:
         return None
 
     def _is_unknown_to_xla(self, opcode: Opcode, operands: Sequence[Progression | None]) -> bool:
-        """Whether `as_xla` gives up: sums of a counter that goes down, as the compiler answered."""
-        goes_down = self._loop.as_xla and self._loop.step < 0
-        return goes_down and opcode in _SUMS and any(each and each.step for each in operands)
+        """Whether `as_xla` gives up: sums of a counter that goes down, as the compiler
+        answered, and copies, which its pass never meets."""
+        if not self._loop.as_xla:
+            return False
+        goes_down = self._loop.step < 0 and any(each and each.step for each in operands)
+        return opcode is Opcode.COPY or (goes_down and opcode in _SUMS)
 
     def _compared(self, direction: str, a: Progression, b: Progression) -> Progression | None:
         """1 or 0 where the comparison comes out the same in all trips."""

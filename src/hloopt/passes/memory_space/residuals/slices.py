@@ -10,9 +10,9 @@ from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import tuple_shape
+from hloopt.passes.async_ops.async_pairs import replace_by_pairs, wrap_fused
 from hloopt.passes.memory_space.residuals.indices import Indices
 from hloopt.passes.memory_space.residuals.stacks import Access
-from hloopt.passes.memory_space.residuals.transfers import asynchronous
 from hloopt.passes.rewriting.dead_parameters import keep_parameters
 from hloopt.passes.rewriting.replace import (
     attributes_for_another_value,
@@ -43,7 +43,7 @@ class Slices:
                 [stack, *starts],
                 attributes=attributes_for_another_value(slicing),
             )
-            found = self._taken[key] = asynchronous(taken)
+            found = self._taken[key] = _asynchronous(taken)
         return found
 
 
@@ -91,7 +91,7 @@ def outside_update(write: Access, dimension: int, indices: Indices) -> None:
     if is_only_viewed:
         fusion.move_control_dependencies_to(outside)
         parent.remove(fusion)
-        asynchronous(outside)
+        _asynchronous(outside)
         return
     if fusion is not result and update.opcode is Opcode.PARAMETER:
         update = body.add(Opcode.COPY, update.shape, [update])
@@ -102,7 +102,14 @@ def outside_update(write: Access, dimension: int, indices: Indices) -> None:
     result.set_shape(update.shape)
     fusion.set_shape(body.root.shape)
     _drop_dead_parameters(fusion)
-    asynchronous(outside)
+    _asynchronous(outside)
+
+
+def _asynchronous(slicing: Instruction) -> Instruction:
+    """The async-done that takes the place of a slicing."""
+    pair = wrap_fused(slicing)
+    replace_by_pairs(slicing.parent, {slicing: pair})
+    return pair.done
 
 
 def _remove_dead(value: Instruction) -> None:
