@@ -158,8 +158,8 @@ def _reduce_window(
     for size, (window, stride, pad, base, apart) in zip(sizes, windows, strict=True):
         room = (size - 1) * base + 1 + sum(pad) if size else sum(pad)
         counts.append(max((room - (window - 1) * apart - 1) // stride + 1, 0))
-    fields = {
-        "size": [window for window, *_ in windows],
+    fields: dict[str, Sequence[object]] = {
+        "size": [each[0] for each in windows],
         "stride": [each[1] for each in windows],
         "pad": [f"{low}_{high}" for _, _, (low, high), *_ in windows],
         "lhs_dilate": [each[3] for each in windows],
@@ -170,19 +170,19 @@ def _reduce_window(
     if reverse is None:
         given.pop()
     kind, order = _kind(writer), writer.order(len(sizes), 0.2)
-    window = f"window={{{' '.join(given)}}}"
+    written = f"window={{{' '.join(given)}}}"
     if kind in ("f32", "s32") and writer.chance(0.2):
         operands = [writer.parameter(each, sizes, order=order) for each in (kind, "s32")]
         operands += [_init(writer, kind, "add"), _init(writer, "s32", "add")]
         minor = tuple(range(len(sizes)))[::-1] if order is None else tuple(order)
         results = [Value("", each, tuple(counts), minor) for each in (kind, "s32")]
         apply = f"to_apply={_pairs(writer, kind)}"
-        writer.several(results, "reduce-window", operands, window, apply)
+        writer.several(results, "reduce-window", operands, written, apply)
         return
     opcode = writer.pick(_REDUCERS[kind])
     operands = [writer.parameter(kind, sizes, order=order), _init(writer, kind, opcode)]
     apply = f"to_apply={writer.binary(opcode, kind)}"
-    writer.add(kind, counts, "reduce-window", operands, window, apply, order=order)
+    writer.add(kind, counts, "reduce-window", operands, written, apply, order=order)
 
 
 # -- scans ----------------------------------------------------------------------------------------

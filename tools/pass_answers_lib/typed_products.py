@@ -41,15 +41,15 @@ def for_casts(dice: Random) -> str:
             )
         else:
             batch, contracting = writer.pick(([], [], [2])), writer.pick(([3], [3], [2, 2], []))
-            sides = [
+            a, b = (
                 operand(
                     *(writer, kind, batch, contracting, writer.pick(([2], []))),
                     unsorted=0.1,
                     odd_layouts=0,
                 )
                 for kind in (left, right)
-            ]
-            value = dot(writer, *sides, type_name=result)
+            )
+            value = dot(writer, a, b, type_name=result)
         if writer.chance(0.3):
             writer.add(value.type, value.sizes, "copy", [value])
     return writer.text()
@@ -63,11 +63,12 @@ def for_batches_of_one(dice: Random) -> str:
         batch = [writer.pick((1, 1, 2)) for _ in range(writer.pick((0, 1, 2, 3)))]
         contracting = writer.pick(([3], [3], [3], [1], [2, 2], []))
         result = "f32" if kind == "bf16" and writer.chance(0.3) else kind
-        sides = [
+        a, b = (
             _in_order(writer, kind, batch, contracting, writer.pick(([2], [1], [], [2, 3])))
             for _ in range(2)
-        ]
-        dot(writer, *sides, writer.pick(("", "operand_precision={high,default}")), type_name=result)
+        )
+        precision = writer.pick(("", "operand_precision={high,default}"))
+        dot(writer, a, b, precision, type_name=result)
     return writer.text()
 
 
@@ -96,7 +97,7 @@ def for_transposes(dice: Random) -> str:
         for _ in range(2):
             own = _in_order(writer, kind, batch, contracting, writer.pick(([32], [32], [], [4, 8])))
             sides.append(_transposed(writer, own) if writer.chance(0.7) else own)
-        dot(writer, *sides)
+        dot(writer, sides[0], sides[1])
     return writer.text()
 
 
