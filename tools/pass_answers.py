@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Run single passes on programs made for them, ours and XLA:GPU's, and compare whole graphs.
+"""Run single passes on programs made for them, ours and XLA's, and compare whole graphs.
 
     tools/pass_answers.py --shared DIR --ask PYTHON [--passes A,B] [--seed S] [--count N] …
     tools/pass_answers.py --passes A --seed S --show N
 
 For passes of which there are no recorded pairs, a generator makes programs that have what the pass
 looks for, and what it refuses. PYTHON is an interpreter with XLA:GPU's compiler
-(oracle/XLA_GPU.md); no GPU is needed. It runs the pass alone, ours gets what it was given, and the
+(oracle/XLA_GPU.md); no GPU is needed. Passes that XLA:GPU does not run, or not so, are asked of
+XLA:CPU (oracle/XLA_CPU.md). It runs the pass alone, ours gets what it was given, and the
 results have to be the same graph, leftovers that nothing reads aside; or to compute the same, and
 to differ for one of the causes that pass_answers_lib has. With all passes, the table in
 docs/xla_passes.md is renewed (--page).
@@ -22,8 +23,9 @@ from collections import Counter
 from pathlib import Path
 
 from document_tables import DOCUMENTS, renew_tables
+from pass_answers_lib.generated import GENERATED
 from pass_answers_lib.report import causes_of, row, table
-from pass_answers_lib.subject import EQUAL, EXPLAINED, GENERATED, Programs
+from pass_answers_lib.subject import DIED, EQUAL, EXPLAINED, Programs
 from sweep_lib.compiled import compiled_parser, run_compiled
 from sweep_lib.sweep import Sweep
 
@@ -45,7 +47,8 @@ def main() -> int:
         def report(sweep: Sweep, outcomes: Counter[str], name: str = name) -> int:
             found[name] = outcomes
             print(sweep.summary(row(name, outcomes)))
-            return int(outcomes[EQUAL] + outcomes[EXPLAINED] < sweep.state.total.done)
+            settled = sum(outcomes[each] for each in (EQUAL, EXPLAINED, DIED))
+            return int(settled < sweep.state.total.done)
 
         programs = Programs(
             arguments.seed, arguments.shared or Path(), arguments.ask or "", pass_name=name

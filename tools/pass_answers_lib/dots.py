@@ -40,7 +40,7 @@ def _sizes(writer: Writer, counts: Sequence[int]) -> list[int]:
     return [writer.pick((1, 2, 2, 3, 3, 4, 5)) for _ in range(writer.pick(counts))]
 
 
-def _operand(
+def operand(
     writer: Writer,
     type_name: str,
     batch: Sequence[int],
@@ -72,7 +72,8 @@ def _operand(
     return Side(value, numbers["batch"], numbers["contracting"])
 
 
-def _dot(writer: Writer, left: Side, right: Side, *attributes: str, type_name: str = "") -> Value:
+def dot(writer: Writer, left: Side, right: Side, *attributes: str, type_name: str = "") -> Value:
+    """A dot of two operands, whose result is of the left one\'s type unless one is given."""
     sizes = [left.value.sizes[d] for d in left.batch] + left.free + right.free
     lists = {
         f"{side}_{role}_dims": numbers
@@ -103,7 +104,7 @@ def _alone(
         kind = writer.pick(_TYPES)
         shared = _sizes(writer, batch), _sizes(writer, contracting)
         left, right = (
-            _operand(
+            operand(
                 *(writer, kind, *shared, _sizes(writer, (0, 1, 1, 2))),
                 unsorted=unsorted,
                 odd_layouts=odd_layouts,
@@ -113,7 +114,7 @@ def _alone(
         before = ""
         if writer.chance(0.02):
             before = writer.control(writer.parameter("f32", ()))
-        _dot(writer, left, right, writer.pick(_PRECISIONS), writer.pick(_METADATA), before)
+        dot(writer, left, right, writer.pick(_PRECISIONS), writer.pick(_METADATA), before)
     return writer.text()
 
 
@@ -126,6 +127,12 @@ def for_sorter(dice: Random) -> str:
 def for_dimension_merger(dice: Random) -> str:
     """Dots with batch dimensions that are neighbours, and that are not."""
     return _alone(dice, batch=(0, 1, 2, 2, 2, 3), contracting=(0, 1, 1, 2), unsorted=0.15)
+
+
+def for_decomposer(dice: Random) -> str:
+    """Dots that are in canonical form, and that are not."""
+    counts = (0, 1, 1, 2)
+    return _alone(dice, batch=counts, contracting=counts, unsorted=0.3, odd_layouts=0)
 
 
 def for_normalizer(dice: Random) -> str:
@@ -155,7 +162,7 @@ def _pair(writer: Writer) -> None:
     if writer.chance(0.15):
         contracting, free = [_LARGE], [_LARGE]
     sizes = sorted(writer.dice.choices((2, 4, 8, 16), k=2), reverse=True)
-    shared = _operand(writer, kind, batch, contracting, free, unsorted=0)
+    shared = operand(writer, kind, batch, contracting, free, unsorted=0)
     places, is_left = _places(writer, len(batch)), writer.chance(0.6)
     precision = writer.pick(_PRECISIONS)
     if writer.chance(0.015):
@@ -172,7 +179,7 @@ def _pair(writer: Writer) -> None:
             attributes.append(writer.control(writer.parameter("f32", ())))
         type_name = "f32" if kind == "bf16" and writer.chance(0.1) else ""
         sides = (shared, other) if is_left else (other, shared)
-        results.append(_dot(writer, *sides, *attributes, type_name=type_name))
+        results.append(dot(writer, *sides, *attributes, type_name=type_name))
 
 
 def _places(writer: Writer, batch: int) -> list[int]:
@@ -191,7 +198,7 @@ def _unlike(writer: Writer) -> str:
     """Dots of an operand as it is and rearranged, with others of any dimensions, and consumers."""
     kind = writer.pick(_TYPES)
     batch, contracting = _sizes(writer, (0, 0, 1, 1, 2)), _sizes(writer, (0, 1, 1, 1, 2))
-    shared = _operand(writer, kind, batch, contracting, _sizes(writer, (0, 1, 2)), unsorted=0.2)
+    shared = operand(writer, kind, batch, contracting, _sizes(writer, (0, 1, 2)), unsorted=0.2)
     is_left = writer.chance(0.7)
     results: list[Value] = []
     for _ in range(writer.pick((2, 2, 3, 4, 5))):
@@ -200,7 +207,7 @@ def _unlike(writer: Writer) -> str:
         batch, contracting = ([sizes[d] for d in each] for each in (own.batch, own.contracting))
         is_narrow = kind in ("bf16", "f32") and writer.chance(0.05)
         source = "s4" if is_narrow else kind
-        other = _operand(
+        other = operand(
             *(writer, source, batch, contracting, _sizes(writer, (0, 1, 1, 2))), unsorted=0.2
         )
         if is_narrow:
@@ -211,7 +218,7 @@ def _unlike(writer: Writer) -> str:
         if results and writer.chance(0.12):
             other = _later(writer, other, writer.pick(results))
         sides = (own, other) if writer.chance(0.85) == is_left else (other, own)
-        results.append(_dot(writer, *sides))
+        results.append(dot(writer, *sides))
         if writer.chance(0.4):
             _consumers(writer, results[-1])
     return writer.text()

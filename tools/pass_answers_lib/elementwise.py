@@ -40,3 +40,28 @@ def for_logistic(dice: Random) -> str:
         if writer.chance(0.5):
             writer.add(kind, sizes, "negate", [value], order=order)
     return writer.text()
+
+
+_WIDTHS = {
+    4: ("s4", "u4"),
+    8: ("s8", "u8", "f8e5m2", "f8e4m3fn", "pred"),
+    16: ("bf16", "f16", "s16", "u16"),
+    32: ("f32", "s32", "u32"),
+    64: ("f64", "s64", "u64"),
+}
+
+
+def for_bitcasts(dice: Random) -> str:
+    """Bitcast-converts between types of any two widths."""
+    writer = Writer(dice)
+    for _ in range(writer.pick((1, 2))):
+        own, other = (writer.pick(tuple(_WIDTHS)) for _ in range(2))
+        sizes = writer.pick(((), (2,), (1,), (3, 2), (0,), (2, 1, 3)))
+        ratio = max(own, other) // min(own, other)
+        wide, narrow = sizes, (*sizes, ratio) if ratio > 1 else sizes
+        shapes = (wide, narrow) if own > other else (narrow, wide)
+        value = writer.parameter(writer.pick(_WIDTHS[own]), shapes[0])
+        value = writer.add(writer.pick(_WIDTHS[other]), shapes[1], "bitcast-convert", [value])
+        if writer.chance(0.2):
+            writer.add(value.type, value.sizes, "copy", [value])
+    return writer.text()

@@ -53,7 +53,7 @@ def _collective(writer: Writer, value: Value) -> Value:
             attributes += [
                 writer.channel(),
                 "use_global_device_ids=true",
-                f"to_apply={_largest(writer, value.type)}",
+                f"to_apply={writer.binary('maximum', value.type)}",
             ]
         case "collective-permute":
             return _permuted(writer, value)
@@ -68,16 +68,6 @@ def _permuted(writer: Writer, value: Value) -> Value:
     pairs = writer.pick(("{{0,1},{2,3},{4,5},{6,7}}", "{{0,1},{1,2},{2,3},{3,0}}"))
     attributes = [f"source_target_pairs={pairs}", writer.channel()]
     return writer.add(value.type, value.sizes, "collective-permute", [value], *attributes)
-
-
-def _largest(writer: Writer, type_name: str) -> str:
-    name = f"max.{len(writer.computations)}"
-    shape = f"{type_name}[]"
-    writer.computations.append(
-        f"{name} {{\n  a = {shape} parameter(0)\n  b = {shape} parameter(1)\n"
-        f"  ROOT c = {shape} maximum(a, b)\n}}"
-    )
-    return name
 
 
 # -- conversions ----------------------------------------------------------------------------------
@@ -153,7 +143,7 @@ def _scale(writer: Writer, type_name: str) -> Value:
         (),
         "all-reduce",
         [scalar],
-        f"to_apply={_largest(writer, type_name)}",
+        f"to_apply={writer.binary('maximum', type_name)}",
         f"replica_groups={writer.pick((_ALL, _HALVES))}",
         writer.channel(),
         "use_global_device_ids=true",

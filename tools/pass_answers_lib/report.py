@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from hloopt.diagnostics import counted
-from pass_answers_lib.subject import CHANGED, EQUAL, EXPLAINED, LOST
+from pass_answers_lib.subject import CHANGED, DIED, EQUAL, EXPLAINED, LOST
 
-_COLUMNS = (CHANGED, EQUAL, EXPLAINED)
+_COLUMNS = (CHANGED, EQUAL, EXPLAINED, DIED)
 _BEGIN = f"{EXPLAINED}: "
 
 
@@ -33,7 +33,7 @@ def table(found: Mapping[str, Counter[str]]) -> str:
     for name, outcomes in sorted(found.items()):
         programs = programs_of(outcomes)
         counts = [outcomes[column] for column in _COLUMNS]
-        counts.append(programs - outcomes[EQUAL] - outcomes[EXPLAINED])
+        counts.append(programs - sum(counts[1:]))
         cells = " | ".join(f"{count:,}" if count else "" for count in counts)
         lines.append(f"| {name.replace('_', '-')} | {programs:,} | {cells} |")
     return "\n".join(lines)

@@ -1,16 +1,14 @@
-"""The programs of a seed for one pass, and the verdicts on what XLA:GPU and ours make of each."""
+"""The programs of a seed for one pass, and verdicts on what XLA's and ours make of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, NamedTuple
 
 from hloopt.analysis.fingerprint import fingerprint
 from hloopt.equivalence import Reference, RunSettings
-from hloopt.ir import Module, Opcode
-from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir import Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module
@@ -18,16 +16,8 @@ from oracle_script import oracle_script
 from pass_agreement_lib.chain import PassRun
 from pass_agreement_lib.judge import Kind, judge
 from pass_agreement_lib.places import TARGET, name_of, pass_at
-from pass_answers_lib.dots import (
-    MOST_BYTES,
-    for_dimension_merger,
-    for_merger,
-    for_normalizer,
-    for_sorter,
-)
-from pass_answers_lib.elementwise import for_conversions, for_logistic
-from pass_answers_lib.placements import for_placements
-from pass_answers_lib.quantized import for_quantizer
+from pass_answers_lib.causes import ANYWHERE, Modules
+from pass_answers_lib.generated import GENERATED, Generated
 from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
 
@@ -36,108 +26,17 @@ CHANGED = "changed by XLA"
 EQUAL = "equal"
 EXPLAINED = "explained"
 LOST = "without an answer"
+DIED = "XLA died"
 WRONG = "XLA's result computes something else than the program, ours what the program does"
 
 
-class Modules(NamedTuple):
-    """A program, and what both made of it, without what nothing reads."""
+class CpuAnswer(NamedTuple):
+    """The runs of a pass in XLA:CPU on a program, and why they end before the pipeline does."""
 
-    before: Module
-    theirs: Module
-    ours: Module
-
-
-class Cause(NamedTuple):
-    """Why results differ that compute the same."""
-
-    text: str
-    holds: Callable[[Modules], bool]
-
-
-class Generated(NamedTuple):
-    """The programs that a pass is tried on."""
-
-    program: Callable[[Random], str]
-    causes: tuple[Cause, ...] = ()
-    flags: tuple[str, ...] = ()
-    """XLA's, under which the pass has the options below."""
-    options: str = ""
-    """Ours; by default those of the place in XLA's pipeline."""
-
-
-def _dots(module: Module) -> int:
-    return sum(1 for _ in module.instructions(Opcode.DOT))
-
-
-def _are_unsorted(modules: Modules) -> bool:
-    """Whether XLA left contracting dimensions unsorted that it rearranged."""
-    return any(
-        theirs.attributes != ours.attributes and len(_contracting(theirs)) > 2
-        for theirs, ours in zip(
-            modules.theirs.instructions(Opcode.DOT),
-            modules.ours.instructions(Opcode.DOT),
-            strict=True,
-        )
-    )
-
-
-def _contracting(dot: Any) -> list[int]:
-    return list(parse_ints(dot.attributes.get("lhs_contracting_dims", "{}")))
-
-
-def _has_control(modules: Modules) -> bool:
-    return any(each.has_control_dependencies for each in modules.before.instructions())
-
-
-_MOVES_CONTROL = Cause(
-    "XLA leaves a dot with control dependencies beside the new one, ours moves them", _has_control
-)
-GENERATED = {
-    "collective-quantizer": Generated(
-        for_quantizer,
-        (
-            Cause(
-                "XLA leaves a collective with control dependencies beside the new one; ours leaves "
-                "it alone",
-                _has_control,
-            ),
-        ),
-    ),
-    "convert-memory-placement-to-internal-annotations": Generated(for_placements),
-    "dot-merger": Generated(
-        for_merger,
-        (
-            Cause(
-                "ours, as newer XLA, also merges dots whose operands have other dimensions",
-                lambda modules: _dots(modules.ours) < _dots(modules.theirs),
-            ),
-            Cause(
-                "XLA merges a third dot with what it made of two, ours, as newer XLA, all at once",
-                lambda modules: _dots(modules.ours) == _dots(modules.theirs),
-            ),
-        ),
-        flags=(f"--xla_gpu_dot_merger_threshold_mb={MOST_BYTES >> 20}",),
-        options=f"max_size_to_merge={MOST_BYTES}",
-    ),
-    "dot_dimension_merger": Generated(
-        for_dimension_merger,
-        (_MOVES_CONTROL,),
-    ),
-    "dot_dimension_sorter": Generated(
-        for_sorter,
-        (
-            _MOVES_CONTROL,
-            Cause(
-                "XLA leaves three contracting dimensions unsorted that go round in a cycle",
-                _are_unsorted,
-            ),
-        ),
-    ),
-    "dot_normalizer": Generated(for_normalizer),
-    "logistic-expander": Generated(for_logistic),
-    "simplify-fp-conversions": Generated(for_conversions),
-}
-"""By the pass, as XLA names it."""
+    steps: list[PassRun]
+    error: str = ""
+    is_dead: bool = False
+    """Whether XLA's process ended."""
 
 
 @dataclass
@@ -156,6 +55,8 @@ class Programs(CompiledPrograms[Any]):
         return GENERATED[self.pass_name].program(dice)
 
     def ask_block(self, numbers: range) -> list[Any]:
+        if GENERATED[self.pass_name].is_on_cpu:
+            return [self._ask_cpu(self.text(number)) for number in numbers]
         driver = oracle_script(self.shared / "oracle", "xla_gpu")
         name = self.pass_name
         answers: list[Any] = driver.compile_many(
@@ -170,11 +71,28 @@ class Programs(CompiledPrograms[Any]):
         )
         return answers
 
+    def _ask_cpu(self, text: str) -> CpuAnswer:
+        driver = oracle_script(self.shared / "oracle", "xla_oracle")
+        try:
+            found = driver.passes(text, only_changed=False, only=[self.pass_name.partition("@")[0]])
+        except driver.OracleError as error:
+            return CpuAnswer([], str(error), is_dead=error.kind == "crash")
+        steps = [
+            PassRun(step["pipeline"], step["pass"], step["before"], step["after"])
+            for step in found
+            if "pass" in step
+        ]
+        return CpuAnswer(steps, "\n".join(step["error"] for step in found if "error" in step))
+
     def examine(self, number: int, known: set[str]) -> Progress:
         """Give ours what XLA's was given, at the first place where it runs."""
         progress = Progress(1)
         answer = self.answer(number)
-        steps = [step for step in answer.steps if step.name == self.pass_name]
+        name, _, place = self.pass_name.partition("@")
+        steps = [step for step in answer.steps if step.name == name][int(place or 1) - 1 :]
+        if not steps and isinstance(answer, CpuAnswer) and answer.is_dead:
+            progress.outcomes[DIED] += 1
+            return progress
         if not steps:
             progress.outcomes[LOST] += 1
             progress.findings.append(self._finding(number, LOST, answer.error))
@@ -211,8 +129,8 @@ def examine_run(run: PassRun, generated: Generated) -> tuple[str, str]:
     modules = Modules(*(without_leftovers(text) for text in (run.before, run.after, judged.ours)))
     if fingerprint(modules.theirs) == fingerprint(modules.ours):
         return EQUAL, ""
-    if judged.kind is Kind.EQUIVALENT:
-        for cause in generated.causes:
+    if judged.kind in (Kind.EQUIVALENT, Kind.UNKNOWN):
+        for cause in (*generated.causes, *ANYWHERE):
             if cause.holds(modules):
                 return EXPLAINED, cause.text
     if judged.kind is Kind.DIFFERENT and _is_wrong_in_xla(modules):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple, TypeVar
 
@@ -20,8 +20,10 @@ class Value(NamedTuple):
 
     @property
     def shape(self) -> str:
-        layout = f"{{{_listed(self.order)}}}" if self.sizes else ""
-        return f"{self.type}[{_listed(self.sizes)}]{layout}"
+        layout = listed(self.order) if self.sizes else ""
+        if self.type in ("s4", "u4"):  # as XLA's first pass has it
+            layout = f"{listed(self.order)[:-1]}:E(4)}}"
+        return f"{self.type}[{listed(self.sizes)[1:-1]}]{layout}"
 
 
 class Writer:
@@ -46,6 +48,10 @@ class Writer:
 
     def shuffled(self, items: Sequence[_T]) -> list[_T]:
         return self.dice.sample(items, len(items))
+
+    def order(self, rank: int, share: float) -> list[int] | None:
+        """A layout by chance, for a share of the arrays; None for the default one."""
+        return self.shuffled(range(rank)) if self.chance(share) else None
 
     # -- instructions -----------------------------------------------------------------------------
 
@@ -72,6 +78,59 @@ class Writer:
             self._unused.pop(operand.name, None)
         self._unused[value.name] = value
         return value
+
+    def several(
+        self,
+        results: Sequence[Value],
+        opcode: str,
+        operands: Sequence[Value] = (),
+        *attributes: str,
+        inside: str = "",
+        read: Sequence[int] | None = None,
+    ) -> list[Value]:
+        """The elements of a new instruction that gives a tuple of such `results`; those of the
+        numbers `read`, by default all."""
+        name = f"v{len(self._lines)}"
+        inside = inside or ", ".join(operand.name for operand in operands)
+        shape = f"({', '.join(result.shape for result in results)})"
+        text = ", ".join((f"{opcode}({inside})", *filter(None, attributes)))
+        self._lines.append(f"{name} = {shape} {text}")
+        for operand in operands:
+            self._unused.pop(operand.name, None)
+        return [
+            self.add(
+                results[n].type,
+                results[n].sizes,
+                "get-tuple-element",
+                (),
+                f"index={n}",
+                inside=name,
+                order=results[n].order,
+            )
+            for n in (range(len(results)) if read is None else read)
+        ]
+
+    def tuple(self, values: Sequence[Value]) -> Value:
+        """A new tuple, which only an instruction that takes tuples may read."""
+        name = f"v{len(self._lines)}"
+        shape = f"({', '.join(value.shape for value in values)})"
+        inside = ", ".join(value.name for value in values)
+        self._lines.append(f"{name} = {shape} tuple({inside})")
+        for value in values:
+            self._unused.pop(value.name, None)
+        return Value(name, "", (), ())
+
+    def binary(self, opcode: str, type_name: str, *attributes: str, result: str = "") -> str:
+        """The name of a new computation of two scalars; `result`: its type, theirs by default."""
+        name = f"{opcode}.{len(self.computations)}"
+        shape, text = f"{type_name}[]", ", ".join((f"{opcode}(a, b)", *attributes))
+        lines = (
+            f"a = {shape} parameter(0)",
+            f"b = {shape} parameter(1)",
+            f"ROOT c = {result or type_name}[] {text}",
+        )
+        self.computations.append(_computation(name, lines))
+        return name
 
     def parameter(
         self,
@@ -103,6 +162,16 @@ class Writer:
         """The attribute of what runs after a value."""
         return f"control-predecessors={{{value.name}}}"
 
+    def finish(self, name: str, results: Sequence[Value], *, is_tuple: bool) -> str:
+        """A computation of the name with what was written, of which these are the results."""
+        inside = ", ".join(result.name for result in results)
+        if is_tuple:
+            shape = ", ".join(result.shape for result in results)
+            return _computation(name, [*self._lines, f"ROOT out = ({shape}) tuple({inside})"])
+        begin = f"{inside} = "
+        lines = [f"ROOT {line}" if line.startswith(begin) else line for line in self._lines]
+        return _computation(name, lines)
+
     # -- the module -------------------------------------------------------------------------------
 
     def text(self, header: str = "") -> str:
@@ -125,5 +194,6 @@ def _computation(name: str, lines: Sequence[str]) -> str:
     return "\n  ".join((f"{name} {{", *lines)) + "\n}"
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
+def listed(numbers: Iterable[int]) -> str:
+    """Numbers as the value of an attribute."""
+    return f"{{{','.join(map(str, numbers))}}}"

@@ -86,3 +86,16 @@ ENTRY e { x = bf16[2,1] parameter(0)
     result, mean, variance = run(text, x, one, zero)
     assert result.dtype == mean.dtype == variance.dtype == ml_dtypes.bfloat16
     assert [float(v) for v in (*result.ravel(), mean[0], variance[0])] == [-1, 1, 2, 1]
+
+
+def test_epsilon_has_single_precision() -> None:
+    text = """HloModule m
+ENTRY e { x = f64[1,1] parameter(0)
+ s = f64[1] parameter(1)
+ o = f64[1] parameter(2)
+ m = f64[1] parameter(3)
+ v = f64[1] parameter(4)
+ ROOT b = f64[1,1] batch-norm-inference(x, s, o, m, v), epsilon=1e-05, feature_index=1 }"""
+    one, zero = np.ones(1), np.zeros(1)
+    (found,) = np.ravel(run(text, np.ones((1, 1)), one, zero, zero, zero))
+    assert found == 1 / np.sqrt(np.float64(np.float32(1e-05)))

@@ -1,4 +1,4 @@
-"""Passes of which there are no recorded pairs, beside XLA:GPU's, on programs made for them."""
+"""Passes of which there are few recorded pairs, beside XLA's, on programs made for them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from pass_answers_lib.subject import CHANGED, EQUAL, EXPLAINED, GENERATED, Programs
+from pass_answers_lib.generated import GENERATED
+from pass_answers_lib.subject import CHANGED, DIED, EQUAL, EXPLAINED, Programs
 from sweep_lib.findings import Progress
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
 _COUNT = 40
+_LEAST_EQUAL = {"bitcast_dtypes_expander": 0.05, "gather_simplifier": 0.7, "topk-decomposer": 0.8}
+"""The share of equal results where newer XLA does something else; 0.9 for others, of which few have
+another cause."""
 
 
 @pytest.mark.parametrize("name", GENERATED)
@@ -23,6 +27,6 @@ def test_whole_graphs_are_those_of_xla(name: str, compiler: Any, shared: Path) -
     for number in range(_COUNT):
         total.add(programs.examine(number, set()))
     assert [found.problem for found in total.findings] == []
-    assert total.outcomes[EQUAL] + total.outcomes[EXPLAINED] == _COUNT
-    assert total.outcomes[EQUAL] >= 0.9 * _COUNT  # of few programs, a few more may have a cause
+    assert sum(total.outcomes[each] for each in (EQUAL, EXPLAINED, DIED)) == _COUNT
+    assert total.outcomes[EQUAL] >= _LEAST_EQUAL.get(name, 0.9) * _COUNT
     assert total.outcomes[CHANGED] >= 6

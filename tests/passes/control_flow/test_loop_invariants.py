@@ -243,6 +243,16 @@ def test_what_is_not_sunk(text: str) -> None:
     assert reasons_to_stay(SINKING, text) == []
 
 
+def test_other_elements_of_the_state_get_the_constant_too() -> None:
+    text = program("y = f32[4] sine(x)", first="k").replace("(next, x, total)", "(next, x, x)")
+    module = run_equal(SINKING, text)
+    (loop,) = module.instructions(Opcode.WHILE)
+    _, same, other = loop.called[0].root.operands
+    assert (same.opcode, other.opcode) == (Opcode.GET_TUPLE_ELEMENT, Opcode.CONSTANT)
+    alone = text.replace("y = f32[4] sine(x)", "").replace("total = f32[4] add(sum, x)", "")
+    assert reasons_to_stay(SINKING, alone) == []  # only the new state reads it
+
+
 def test_broadcasts_of_constants() -> None:
     text = program("y = f32[4] sine(x)", result="y", first="b").replace(
         "k = f32[4] constant({1, 2, 3, 4})",

@@ -73,6 +73,26 @@ def test_batch_normalization(kind: str) -> None:
     assert reasons_to_stay("batchnorm_expander", text, **others) == []
 
 
+def test_epsilon_is_rounded_to_single_precision() -> None:
+    text = program(_NORMS["training"].replace("f32", "f64").replace("0.001", "1e-05"))
+    module = run_equal("batchnorm_expander", text, rewrite_training_op=True)
+    constants = {i.payload for i in module.entry.instructions if i.opcode is Opcode.CONSTANT}
+    assert "9.9999997473787516e-06" in constants
+
+
+def test_a_gradient_of_one_dimension_has_two_epsilons_and_its_own_sum() -> None:
+    norm = _NORMS["grad"].replace("[4,3]", "[3]").replace("feature_index=1", "feature_index=0")
+    module = run_equal("batchnorm_expander", program(norm), rewrite_grad_op=True)
+    (epsilon,) = (i for i in module.entry.instructions if i.payload == "0.001")
+    assert len(epsilon.users) == 2
+    twice = norm.replace("ROOT t", "t")
+    again = twice.rpartition("t = ")[2]
+    module = run_equal(
+        "batchnorm_expander", program(f"{twice} ROOT w = {again}"), rewrite_grad_op=True
+    )
+    assert len([name for name in module.computations if name.startswith("scalar_add")]) == 2
+
+
 _MAXIMAL, _TILED = "{maximal device=1}", "{devices=[2,1,1]<=[2]}"
 
 
@@ -143,6 +163,29 @@ def test_topk(kind: str, k: int, largest: str, keys: int) -> None:
     module = run_equal("topk-decomposer", text)
     (sort,) = module.instructions(Opcode.SORT)
     assert len(sort.operands) == keys
+
+
+@pytest.mark.parametrize(
+    ("reads", "keys"),
+    [
+        ("ROOT v = f32[2] get-tuple-element(t), index=0", 1),
+        ("ROOT v = s32[2] get-tuple-element(t), index=1", 2),
+        (
+            "v = f32[2] get-tuple-element(t), index=0 w = f32[2] get-tuple-element(t), index=0 "
+            "ROOT u = f32[2] add(v, w)",
+            2,
+        ),
+    ],
+)
+@pytest.mark.parametrize("largest", ["true", "false"])
+def test_values_are_sorted_alone_where_one_instruction_reads_only_them(
+    reads: str, keys: int, largest: str
+) -> None:
+    text = program(
+        f"x = f32[9] parameter(0) t = (f32[2], s32[2]) topk(x), k=2, largest={largest} {reads}"
+    )
+    (sort,) = run_equal("topk-decomposer", text).instructions(Opcode.SORT)
+    assert (len(sort.operands), len(sort.called[0].parameters)) == (keys, 2 * keys)
 
 
 def test_a_topk_that_the_user_keeps() -> None:

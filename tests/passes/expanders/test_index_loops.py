@@ -198,4 +198,24 @@ def test_several_updates_of_a_scalar() -> None:
       ROOT s = f32[] scatter(x, i, u), update_window_dims={}, inserted_window_dims={},
         scatter_dims_to_operand_dims={}, index_vector_dim=1, to_apply=c
     }"""
-    run_equal("scatter-expander", text, mode="eliminate_all_scatters")
+    module = run_equal("scatter-expander", text, mode="eliminate_all_scatters")
+    (row,) = (i for i in module.computations["while_body"].instructions if i.name == "map")
+    assert next(iter(row.users)).opcode is Opcode.SELECT  # whether no index is in bounds
+
+
+@pytest.mark.parametrize(("vector", "rank"), [(2, 1), (1, 2), (0, 2)])
+def test_index_vectors_of_one_index_go_where_they_are_last(vector: int, rank: int) -> None:
+    sizes = [2, 2]
+    sizes.insert(vector, 1)
+    text = f"""HloModule m
+    c {{ l = f32[] parameter(0) ROOT r = f32[] parameter(1) }}
+    ENTRY e {{
+      x = f32[5,3] parameter(0)
+      i = s32[{",".join(map(str, sizes))}] parameter(1)
+      u = f32[2,2,3] parameter(2)
+      ROOT s = f32[5,3] scatter(x, i, u), update_window_dims={{2}}, inserted_window_dims={{0}},
+        scatter_dims_to_operand_dims={{0}}, index_vector_dim={vector}, to_apply=c
+    }}"""
+    module = run_equal("scatter-expander", text, mode="eliminate_all_scatters")
+    (loop,) = module.instructions(Opcode.WHILE)
+    assert loop.shape.elements[2].rank == rank

@@ -260,6 +260,8 @@ def test_selected_positions(kind: str, operand: str, source: str, window: str) -
     module = run_equal("select-and-scatter-expander", text)
     assert not [*module.instructions(Opcode.SELECT_AND_SCATTER)]
     assert "ge.reduce_window" in module.computations
+    (indices,) = (i.operands[1] for i in module.instructions(Opcode.SCATTER))
+    assert indices.opcode is Opcode.CONCATENATE  # of one position, too
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,17 @@ def test_a_convert_with_company_stays_behind_the_copy() -> None:
     assert convert.operands[0].opcode is Opcode.COPY
 
 
+def test_a_lone_convert_comes_between_and_goes_if_it_keeps_the_type() -> None:
+    for kind, before in (("bf16", Opcode.CONVERT), ("f32", Opcode.REDUCE)):
+        text = program(
+            "x = f32[5,3,4]{2,1,0} parameter(0) z = f32[] constant(0) "
+            "r = f32[5,4]{0,1} reduce(x, z), dimensions={1}, to_apply=add "
+            f"ROOT c = {kind}[5,4]{{0,1}} convert(r)"
+        )
+        copy = run_equal("reduce-decomposer", text).entry.root
+        assert (copy.opcode, copy.operands[0].opcode) == (Opcode.COPY, before)
+
+
 def test_operands_of_several_layouts() -> None:
     text = program(
         "x = f32[3,4]{1,0} parameter(0) y = s32[3,4]{0,1} parameter(1) "

@@ -63,6 +63,37 @@ def test_what_only_gets_a_second_dimension(text: str) -> None:
     assert made.shape.rank == 2
 
 
+def test_windows_over_several_arrays_get_a_second_dimension() -> None:
+    text = """HloModule m
+f {
+  a = f32[] parameter(0) b = s32[] parameter(1) c = f32[] parameter(2) d = s32[] parameter(3)
+  g = pred[] compare(a, c), direction=GE
+  v = f32[] select(g, a, c)
+  p = s32[] select(g, b, d)
+  ROOT t = (f32[], s32[]) tuple(v, p)
+}
+ENTRY e {
+  x = f32[9] parameter(0)
+  y = s32[9] parameter(1)
+  i = f32[] constant(-inf)
+  j = s32[] constant(0)
+  ROOT r = (f32[9], s32[9]) reduce-window(x, y, i, j), window={size=9 pad=8_0}, to_apply=f
+}"""
+    module = run_equal(WINDOWS, text, base_length=4)
+    (made,) = module.instructions(Opcode.REDUCE_WINDOW)
+    assert [element.dimensions for element in made.shape.elements] == [(9, 1), (9, 1)]
+    assert [value.opcode for value in module.entry.root.operands] == [Opcode.RESHAPE] * 2
+    plain = text.replace("[9]", "[9,2]").replace("size=9 pad=8_0", "size=9x1 pad=8_0x0_0")
+    assert reasons_to_stay(WINDOWS, plain, base_length=4) == []
+
+
+@pytest.mark.parametrize("window", ["size=10 pad=9_0", "size=3 pad=2_0"])
+def test_elements_stay_as_dense_as_they_were(window: str) -> None:
+    text = windows("s4[10]{0:E(4)}", window, "s4[10]{0:E(4)}", op="maximum", init="-8")
+    for made in run_equal(WINDOWS, text, base_length=4).entry.instructions:
+        assert made.shape.is_scalar or made.shape.layout.element_bits == 4
+
+
 def test_no_rows_are_made_where_that_is_off() -> None:
     text = windows("s32[9,3]", "size=9x1 pad=8_0x0_0", "s32[9,3]")
     assert reasons_to_stay(WINDOWS, text, base_length=0) == []

@@ -20,7 +20,8 @@ class _Features:
         feature = parse_int(instruction.attributes["feature_index"])
         self.dtype = operand.dtype
         self.wide = computing_type(operand.dtype)
-        self.epsilon = np.asarray(float(instruction.attributes["epsilon"]), self.wide)
+        epsilon = np.float32(instruction.attributes["epsilon"])  # whatever the operand's type is
+        self.epsilon = np.asarray(epsilon, self.wide)
         self._others = tuple(axis for axis in range(operand.ndim) if axis != feature)
 
     def spread(self, values: Array) -> Array:

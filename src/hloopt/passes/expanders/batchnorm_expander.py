@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from struct import pack, unpack
 
 from hloopt.ir.attributes.values.sharding_text import canonical_sharding
 from hloopt.ir.attributes.values.strings import split_dictionaries
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
-from hloopt.passes.rewriting.rules import Match, RulePass, op, rule
+from hloopt.passes.rewriting.rules import Builder, Match, RulePass, op, rule
 from hloopt.passes.rewriting.rules.build import sized
 
 
@@ -23,10 +24,9 @@ class _Normalization:
         self.feature = int(match.root.attributes["feature_index"])
         self.others = [d for d in range(self.x.shape.rank) if d != self.feature]
         kind = self.x.shape.type_name
-        self._epsilon = self.build.scalar(
-            float(match.root.attributes["epsilon"]), array_shape(kind)
-        )
-        self._epsilons: dict[int, Instruction] = {}
+        (epsilon,) = unpack("f", pack("f", float(match.root.attributes["epsilon"])))
+        self._epsilon = self.build.scalar(epsilon, array_shape(kind))
+        self._epsilons: dict[Instruction, Instruction] = {}
 
     def spread(self, per_feature: Instruction) -> Instruction:
         """A value for each feature, as large as the activation."""
@@ -40,10 +40,10 @@ class _Normalization:
         return self.build.unary("rsqrt", self.with_epsilon(variance))
 
     def with_epsilon(self, variance: Instruction) -> Instruction:
-        rank = variance.shape.rank
-        if rank not in self._epsilons:
-            self._epsilons[rank] = self.filled(self._epsilon, variance.shape)
-        return self.build.add(variance, self._epsilons[rank])
+        """The variance plus epsilon, which the attribute has in single precision."""
+        if variance not in self._epsilons:
+            self._epsilons[variance] = self.filled(self._epsilon, variance.shape)
+        return self.build.add(variance, self._epsilons[variance])
 
     def count(self) -> Instruction:
         """The number of elements of each feature, by the dynamic sizes of the activation."""
@@ -61,7 +61,7 @@ class _Normalization:
         """The sums of values of the activation's shape over all but the feature."""
         build, kind = self.build, self.x.shape.type_name
         zero = build.scalar(0, array_shape(kind))
-        adder = build.scalar_computation("add", kind)
+        adder = Builder(build.computation).scalar_computation("add", kind)  # its own, as in XLA
         shape = sized(self.x.shape, [self.x.shape.dimensions[self.feature]])
         return [build.reduce(each, zero, self.others, adder, shape) for each in values]
 

@@ -105,6 +105,8 @@ def operand_index(
         else:
             zero = zero or constant_vector(build, [0], vector.shape.type_name)
             parts.append(zero)
+    if not parts:
+        return constant_vector(build, [], vector.shape.type_name)
     return build.concatenate(parts, 0)
 
 

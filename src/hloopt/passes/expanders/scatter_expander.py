@@ -138,9 +138,9 @@ class _Scatter:
         return counted_loop(build, self.count, state, step, self.root)[: len(operands)]
 
     def _rows(self, build: Builder, indices: Instruction) -> Instruction:
-        """The indices as [N, vector], or as [N] where the vector has one index."""
+        """The indices as [N, vector], or as [N] where the vector comes last and has one index."""
         shape, vector = indices.shape, self.vector
-        if vector == shape.rank or shape.dimensions[vector] == 1:
+        if vector == shape.rank or shape.dimensions[vector:] == (1,):
             return build.reshape(indices, resized(shape, (self.count,)))
         return vector_rows(build, indices, vector, self.count)
 
@@ -184,14 +184,10 @@ class _Scatter:
         shape, sizes = operands[0].shape, self._sizes
         found = self._positions.make(build, counter, indices.shape.type_name)
         trip = vector_of(build, counter)
-        where: Instruction | None = None
-        if sizes:
-            vector = index_vector(build, trip, indices)
-            where = operand_index(build, vector, self.indexed, found, shape.rank)
+        vector = index_vector(build, trip, indices)
+        where = operand_index(build, vector, self.indexed, found, shape.rank)
         start = row_start(build, trip, updates[0].shape.rank)
         windows = [build.reshape(row(build, start, update), sizes) for update in updates]
-        if where is None:
-            return [self._combined(build, c, operands, windows) for c in combiners]
         inside = build.broadcast(
             self._is_inside(build, where, shape), (), array_shape("pred", sizes)
         )

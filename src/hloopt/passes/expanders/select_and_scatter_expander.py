@@ -44,7 +44,7 @@ def expand(match: Match) -> Result:
             "get-tuple-element", selected, shape=found, attributes={"index": str(number)}
         )
         parts.append(build.reshape(element, (*sizes, 1)))
-    indices = parts[0] if rank == 1 else build.concatenate(parts, len(sizes))
+    indices = build.concatenate(parts, len(sizes))
     start = build.broadcast(match.init, (), root.shape)
     scatter = build.make(
         "scatter", start, indices, source, shape=root.shape, called=(combine,),

@@ -37,10 +37,17 @@ def sort_and_slice(match: Match) -> Result:
         return Missed("it calls no comparator")
     if root.opcode is Opcode.TOPK and is_packable(root):
         return packed_topk(match)
-    comparator = root.called[0] if root.called else _comparator(root)
-    if len(comparator.parameters) == 2:
-        return _values_alone(match, comparator)
-    return _with_indices(match, comparator)
+    user = _reader_of_values(root)
+    comparator = root.called[0] if root.called else _comparator(root, with_indices=user is None)
+    if len(comparator.parameters) > 2:
+        return _with_indices(match, comparator)
+    if user is None:
+        return Missed("its comparator takes no indices, which are read")
+    sort = _sort(match, [x], x.shape, comparator)
+    inherit(root, sort)
+    root.move_control_dependencies_to(sort)
+    replace_instruction(user, _first(match.build, sort, root.shape.elements[0]))
+    return EDITED
 
 
 @register(
@@ -52,9 +59,9 @@ class TopkDecomposer(RulePass):
     """Replace `topk` and custom calls `TopK` by a sort along the last dimension and slices.
 
     The sort takes an s32 iota as well, and is stable unless the operation says that it need not
-    be. Where only the values are read and the comparator takes only values, so does the sort. The
-    largest of fewer than 65536 bf16 values are found by one sort of s32 keys, value and index in
-    one number. Linear in the number of instructions.
+    be. Where only the values are read it takes these alone, unless a custom call's comparator takes
+    indices, too. The largest of fewer than 65536 bf16 values are found by one sort of s32 keys,
+    value and index in one number. Linear in the number of instructions.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +89,11 @@ def _with_indices(match: Match, comparator: Computation) -> Instruction:
     )
 
 
-def _values_alone(match: Match, comparator: Computation) -> Result:
-    root = match.root
-    user = next(iter(root.users), None)
+def _reader_of_values(topk: Instruction) -> Instruction | None:
+    """What takes the values, if it is all that reads a top-k."""
+    user = next(iter(topk.users), None)
     is_value = user is not None and user.opcode is Opcode.GET_TUPLE_ELEMENT and not user.tuple_index
-    if user is None or not is_value or len(root.users) > 1 or root.is_root:
-        return Missed("its comparator takes no indices, which are read")
-    sort = _sort(match, [match.x], match.x.shape, comparator)
-    inherit(root, sort)
-    root.move_control_dependencies_to(sort)
-    replace_instruction(user, _first(match.build, sort, root.shape.elements[0]))
-    return EDITED
+    return None if not is_value or len(topk.users) > 1 or topk.is_root else user
 
 
 def _sort(
@@ -117,16 +118,17 @@ def _first(build: Builder, values: Instruction, shape: Shape) -> Instruction:
     return build.slice(values, [Slice(0, size, 1) for size in shape.dimensions], shape)
 
 
-def _comparator(topk: Instruction) -> Computation:
-    """A computation that orders pairs of values and indices by the values, largest first."""
+def _comparator(topk: Instruction, *, with_indices: bool) -> Computation:
+    """A computation that orders values, or pairs of values and indices, as a top-k does."""
     is_largest = topk.attributes.get("largest", "true") == "true"
     name = "compare-greater-than" if is_largest else "compare-less-than"
     made = topk.parent.module.add_computation(name)
-    value, index = topk.operands[0].shape.type_name, "s32"
+    value = topk.operands[0].shape.type_name
+    kinds = [value, "s32"] if with_indices else [value]
     parameters = [
         made.add(Opcode.PARAMETER, array_shape(kind), name=f"p.{n // 2}.{side}", payload=str(n))
         for n, (kind, side) in enumerate(
-            [(value, "lhs"), (value, "rhs"), (index, "lhs"), (index, "rhs")]
+            [(kind, side) for kind in kinds for side in ("lhs", "rhs")]
         )
     ]
     attributes = {"direction": "GT" if is_largest else "LT"}

@@ -60,8 +60,8 @@ class ReduceDecomposer(RulePass):
     """Let reduces give the layout that their operand leaves, and copy that to the stated one.
 
     After layout assignment. The operands of a reduce of several arrays get the layout of the first
-    one, by copies, too. Where a convert is the only user, it comes between reduce and copy. Linear
-    in the number of instructions.
+    one, by copies, too. Where a convert is the only user, it comes between reduce and copy, or goes
+    if it keeps the type. Linear in the number of instructions.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,10 @@ def _copied(match: Match, reduce: Instruction) -> Result:
     if user is None or len(root.users) > 1 or root.is_root or user.opcode is not Opcode.CONVERT:
         return _copy(build, reduce, root.shape.layout)
     order = reduce.shape.layout.minor_to_major
-    narrow = user.shape.with_layout(user.shape.layout._replace(minor_to_major=order))
-    converted = build.clone(user, [reduce], narrow)
+    converted = reduce
+    if user.shape.type_name != reduce.shape.type_name:
+        narrow = user.shape.with_layout(user.shape.layout._replace(minor_to_major=order))
+        converted = build.clone(user, [reduce], narrow)
     replace_instruction(user, _copy(build, converted, user.shape.layout))
     root.move_control_dependencies_to(reduce)
     return EDITED

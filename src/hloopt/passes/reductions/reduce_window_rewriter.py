@@ -8,11 +8,10 @@ from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import Window
 from hloopt.ir.attributes.values.windows import WindowDimension
 from hloopt.ir.instruction import Instruction
-from hloopt.ir.shapes.layout import layout_in_order
-from hloopt.ir.shapes.shape import Shape, array_shape
+from hloopt.ir.shapes.shape import Shape, tuple_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
 from hloopt.passes.reductions.repeated_init import may_be_repeated
-from hloopt.passes.reductions.two_level_scan import Scan, two_level_scan
+from hloopt.passes.reductions.two_level_scan import Scan, in_order, two_level_scan
 from hloopt.passes.rewriting.rules import Match, Missed, Result, RulePass, op, rule
 from hloopt.passes.rewriting.rules.build import format_window
 
@@ -29,19 +28,32 @@ def scan_in_two_levels(match: Match) -> Result:
     return two_level_scan(match.build, x, scan, length)
 
 
-@rule(op("reduce-window", "x", "init"), moves_control=True)
+@rule(op("reduce-window"), moves_control=True)
 def in_two_dimensions(match: Match) -> Result:
-    """reduce-window(x) -> reshape(reduce-window(reshape(x))), where x has one dimension."""
+    """reduce-window(x…) -> reshape(reduce-window(reshape(x)…)), where arrays have one dimension."""
     root, build = match.root, match.build
-    if match.x.shape.rank != 1:
+    number = len(root.operands) // 2
+    arrays, inits = root.operands[:number], root.operands[number:]
+    if arrays[0].shape.rank != 1:
         return None
+    columns = [build.reshape(array, _column(array.shape)) for array in arrays]
+    if root.shape.is_array:
+        made = build.clone(root, [*columns, *inits], _column(root.shape))
+    else:
+        shape = tuple_shape([_column(element) for element in root.shape.elements])
+        made = build.clone(root, [*columns, *inits], shape)
     (row,) = window_of(root).dimensions
-    window = {"window": format_window(Window((row, WindowDimension())))}
-    made = build.clone(
-        root, [build.reshape(match.x, _column(match.x.shape)), match.init], _column(root.shape)
-    )
-    made.set_attribute("window", window["window"])
-    return build.reshape(made, root.shape)
+    made.set_attribute("window", format_window(Window((row, WindowDimension()))))
+    if root.shape.is_array:
+        return build.reshape(made, root.shape)
+    results = []
+    for place, element in enumerate(root.shape.elements):
+        column = build.make(
+            "get-tuple-element", made,
+            shape=made.shape.elements[place], attributes={"index": str(place)},
+        )  # fmt: skip
+        results.append(build.reshape(column, element))
+    return build.make("tuple", *results)
 
 
 @register(
@@ -56,9 +68,8 @@ class ReduceWindowRewriter(RulePass):
     padded on one side only. Its elements are put into rows of `base_length`, rows are scanned, and
     combined with the scan of all rows before them, which may be done in two levels in its turn.
     The initial value has to be one that may be combined with each row: 0 for a sum, any for a
-    maximum; others stay, other than in XLA. All other windows over arrays of one dimension get a
-    second one of size 1. Reduce-windows of several arrays stay. Linear in the number of
-    instructions.
+    maximum; others stay, other than in XLA, and so do scans of several arrays. All other windows
+    over arrays of one dimension get a second one of size 1. Linear in the number of instructions.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,5 +102,4 @@ def _scan(root: Instruction) -> Scan | None:
 
 def _column(shape: Shape) -> Shape:
     """A shape of one dimension with a second one of size 1, the major-most one of the layout."""
-    layout = layout_in_order((0, 1))
-    return array_shape(shape.type_name, (*shape.dimensions, 1), layout=layout)
+    return in_order(shape, (*shape.dimensions, 1), (0, 1))

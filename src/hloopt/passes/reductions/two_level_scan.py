@@ -111,17 +111,22 @@ def _fill(build: Builder, x: Instruction, init: Instruction, more: int) -> Instr
 def _transpose(build: Builder, x: Instruction, order: list[int]) -> Instruction:
     """A transpose that exchanges two dimensions and moves no data: the layout follows."""
     sizes = tuple(x.shape.dimensions[d] for d in order)
-    layout = layout_in_order(tuple(order.index(d) for d in x.shape.layout.minor_to_major))
-    return build.transpose(x, order, array_shape(x.shape.type_name, sizes, layout=layout))
+    minor_to_major = tuple(order.index(d) for d in x.shape.layout.minor_to_major)
+    return build.transpose(x, order, in_order(x.shape, sizes, minor_to_major))
 
 
 def _split(shape: Shape, count: int, length: int) -> Shape:
     """The shape of rows: a new last dimension, which is the major-most one of the layout."""
-    order = layout_in_order((*shape.layout.minor_to_major, shape.rank))
-    return array_shape(shape.type_name, (*shape.dimensions[:-1], count, length), layout=order)
+    order = (*shape.layout.minor_to_major, shape.rank)
+    return in_order(shape, (*shape.dimensions[:-1], count, length), order)
 
 
 def _sized(shape: Shape, sizes: Iterable[int]) -> Shape:
     """The type and layout of a shape with other sizes."""
-    layout = layout_in_order(shape.layout.minor_to_major)
+    return in_order(shape, sizes, shape.layout.minor_to_major)
+
+
+def in_order(shape: Shape, sizes: Iterable[int], minor_to_major: tuple[int, ...]) -> Shape:
+    """The type of a shape, as dense in memory, with other sizes and another order of dimensions."""
+    layout = layout_in_order(minor_to_major)._replace(element_bits=shape.layout.element_bits)
     return array_shape(shape.type_name, tuple(sizes), layout=layout)

@@ -129,6 +129,10 @@ def _with_constants(
         for user in list(element.users):
             if giving_on is None or user is not copies[giving_on]:
                 user.exchange_operand(element, sunk)
+                continue
+            for place, operand in enumerate(user.operands):
+                if operand is element and place != read.tuple_index:
+                    user.replace_operand(place, sunk)
         if element.is_root:
             made.set_root(sunk)
         if not element.users and not element.is_root:

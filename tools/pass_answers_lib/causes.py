@@ -1,0 +1,153 @@
+"""Reasons why our result and XLA's differ though both compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hloopt.analysis.fingerprint import fingerprint
+from hloopt.ir import Module, Opcode
+from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.shapes.shape import without_layout
+from hloopt.pass_framework.base import PassContext
+from hloopt.pass_framework.registry import create_pass
+from hloopt.text import parse_module, print_module
+
+
+class Modules(NamedTuple):
+    """A program, and what both made of it, without what nothing reads."""
+
+    before: Module
+    theirs: Module
+    ours: Module
+
+
+class Cause(NamedTuple):
+    """Why results differ that compute the same."""
+
+    text: str
+    holds: Callable[[Modules], bool]
+
+
+def _copies(modules: Modules) -> tuple[Module, Module]:
+    """Both results, to be changed."""
+    theirs, ours = (parse_module(print_module(each)) for each in (modules.theirs, modules.ours))
+    return theirs, ours
+
+
+def _differ_in_layouts(modules: Modules) -> bool:
+    copies = _copies(modules)
+    for module in copies:
+        for instruction in module.instructions():
+            instruction.shape = without_layout(instruction.shape)
+    return len({*map(fingerprint, copies)}) == 1
+
+
+def _differ_in_copies(modules: Modules) -> bool:
+    copies = _copies(modules)
+    for module in copies:
+        for name in ("cse", "dce"):
+            create_pass(name).run(module, PassContext())
+    return len({*map(fingerprint, copies)}) == 1
+
+
+def count(module: Module, opcode: Opcode) -> int:
+    """The number of instructions of an opcode."""
+    return sum(1 for _ in module.instructions(opcode))
+
+
+def are_unsorted(modules: Modules) -> bool:
+    """Whether XLA left contracting dimensions unsorted that it rearranged."""
+    return any(
+        theirs.attributes != ours.attributes and len(_contracting(theirs)) > 2
+        for theirs, ours in zip(
+            modules.theirs.instructions(Opcode.DOT),
+            modules.ours.instructions(Opcode.DOT),
+            strict=True,
+        )
+    )
+
+
+def _contracting(dot: Any) -> list[int]:
+    return list(parse_ints(dot.attributes.get("lhs_contracting_dims", "{}")))
+
+
+def has_control(modules: Modules) -> bool:
+    return any(each.has_control_dependencies for each in modules.before.instructions())
+
+
+MOVES_CONTROL = Cause(
+    "XLA leaves a dot with control dependencies beside the new one, ours moves them", has_control
+)
+ANYWHERE = (
+    Cause("layouts of what is made differ, before layouts are assigned", _differ_in_layouts),
+    Cause("XLA makes a value twice that ours makes once", _differ_in_copies),
+)
+"""Causes that every pass may have."""
+
+
+_LARGEST = 4095
+"""The number of elements that XLA:CPU reduces itself, whatever the reducer."""
+
+
+def _reads_other_layout(modules: Modules) -> bool:
+    return any(
+        read.operands[0].shape.elements[read.tuple_index].layout != read.shape.layout
+        for read in modules.theirs.instructions(Opcode.GET_TUPLE_ELEMENT)
+    )
+
+
+def _gathers_scalar(modules: Modules) -> bool:
+    gathers = modules.before.instructions(Opcode.GATHER)
+    return any(each.operands[0].shape.is_scalar for each in gathers)
+
+
+def _longest_state(module: Module) -> int:
+    return max((len(each.shape.elements) for each in module.instructions(Opcode.WHILE)), default=0)
+
+
+REPEATS_INIT = Cause(
+    "XLA combines an initial value with each window that may count; ours leaves these reductions",
+    lambda modules: (
+        count(modules.ours, Opcode.REDUCE_WINDOW) < count(modules.theirs, Opcode.REDUCE_WINDOW)
+    ),
+)
+LEFT_TO_LIBRARY = Cause(
+    "XLA:CPU leaves large sums, and largest and smallest elements, to a library",
+    lambda modules: any(
+        each.operands[0].shape.element_count() > _LARGEST
+        for each in modules.before.instructions(Opcode.REDUCE)
+    ),
+)
+STOPS_AT_TUPLE = Cause(
+    "XLA does not hoist twice what reads the first state of an inner loop, part of which changes",
+    lambda modules: _longest_state(modules.theirs) < _longest_state(modules.ours),
+)
+KEEPS_SCANS = Cause(
+    "XLA gives the carries of a scan as its results, or combines an initial value that may count "
+    "with each row; ours leaves these scans",
+    lambda modules: count(modules.ours, Opcode.SCAN) > count(modules.theirs, Opcode.SCAN),
+)
+READS_OTHER_LAYOUT = Cause(
+    "XLA gives a reduce of several arrays another layout, and those that read it the old one",
+    _reads_other_layout,
+)
+GATHERS_SCALAR = Cause(
+    "newer XLA, as ours, broadcasts a scalar where this one gathers from it",
+    _gathers_scalar,
+)
+NEWER_BITCASTS = Cause(
+    "newer XLA, as ours, makes fewer or other instructions",
+    lambda modules: count(modules.before, Opcode.BITCAST_CONVERT) > 0,
+)
+PACKS_TOPK = Cause(
+    "newer XLA, as ours, packs values of bf16 and indices into one number",
+    lambda modules: any(
+        each.operands[0].shape.type_name == "bf16"
+        for each in modules.before.instructions(Opcode.TOPK)
+    ),
+)
+HOISTS_LEFTOVERS = Cause(
+    "XLA also hoists what the hoisting from an inner loop left, which nothing reads",
+    lambda modules: _longest_state(modules.ours) < _longest_state(modules.theirs),
+)
