@@ -30,7 +30,7 @@ def is_on_host(shape: Shape) -> bool:
 
 
 def sliced(start: Instruction) -> Instruction:
-    """What an async-start wraps, taken out of a fusion that holds nothing but a slice."""
+    """The operation that an async-start wraps, out of a fusion that holds nothing but a slice."""
     operation = wrapped(start)
     if operation.opcode is Opcode.FUSION:
         root = operation.called[0].root

@@ -13,8 +13,8 @@ def is_site(instruction: Instruction) -> bool:
 
 
 def moved(site: Instruction) -> Instruction:
-    """What is moved to another trip of a loop where a collective or transfer is pipelined: itself,
-    for a slice that is stored on the host the value that waits there for the next trip."""
+    """The instruction that moves to another trip of a loop where a collective or transfer is
+    pipelined: itself, for a slice that is stored on the host the value that waits to be."""
     return site.operands[1] if site.opcode is Opcode.DYNAMIC_UPDATE_SLICE else site
 
 

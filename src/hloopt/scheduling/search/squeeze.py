@@ -19,7 +19,7 @@ class _Move(NamedTuple):
     """The bytes that are no longer alive at the peak, but for what is alive longer instead."""
     at: int
     nodes: list[int]
-    """What stands from position `at` on."""
+    """The nodes from position `at` on."""
 
 
 def squeeze(order: Order, target: int) -> bool:
