@@ -118,36 +118,3 @@ ENTRY e {
     assert mismatch is not None
     assert "stopped after" in mismatch.reason
     assert not mismatch.is_decided
-
-
-NARROW_PRODUCT = """HloModule m
-
-ENTRY e {
-  p = bf16[40,40]{1,0} parameter(0)
-  b = bf16[40,40]{1,0} parameter(1)
-  k = bf16[] constant(64)
-  l = bf16[40,40]{1,0} broadcast(k), dimensions={}
-  a = bf16[40,40]{1,0} multiply(p, l)
-  ROOT r = s32[40,40]{1,0} dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}
-"""
-WIDE_PRODUCT = NARROW_PRODUCT.replace(
-    "  ROOT", "  c = f32[40,40]{1,0} convert(a)\n  d = f32[40,40]{1,0} convert(b)\n  ROOT"
-).replace("dot(a, b)", "dot(c, d)")
-
-
-@pytest.mark.parametrize(("operands", "is_decided"), [("c, d", False), ("c, c", True)])
-def test_a_product_that_is_an_integer_may_be_cut_off_at_another_place(
-    operands: str, is_decided: bool
-) -> None:
-    """Its sums are rounded to bf16, or not, before what is behind the point goes."""
-    mismatch = compare(NARROW_PRODUCT, WIDE_PRODUCT.replace("c, d", operands))
-    assert mismatch is not None
-    assert mismatch.is_decided == is_decided
-
-
-def test_a_product_of_f32_that_is_an_integer_is_exact() -> None:
-    text = NARROW_PRODUCT.replace("bf16", "f32")
-    mismatch = compare(text, text.replace("constant(64)", "constant(64.1)"))
-    assert mismatch is not None
-    assert mismatch.is_decided

@@ -63,8 +63,6 @@ class RoundingNoise:
         """A kernel whose results are disturbed."""
         if instruction in self._movable:
             kernel = self._moving(self._movable[instruction], kernel)
-        if self._moves and _is_rounded_to_integers(instruction):
-            return self._wide(kernel)
         if not self._touches(instruction):
             return kernel
         terms = terms_of(instruction)
@@ -93,17 +91,6 @@ class RoundingNoise:
     def _moving(self, dtype: np.dtype[Any], kernel: Function) -> Function:
         def run(instruction: Instruction, *operands: Value) -> Value:
             return self._moved(instruction, kernel(instruction, *operands), dtype)
-
-        return run
-
-    def _wide(self, kernel: Function) -> Function:
-        """A product whose sums are not rounded to the type of the operands, but are off by half a
-        unit in the last place of that type."""
-
-        def run(instruction: Instruction, left: Array, *others: Value) -> Value:
-            half = self._pattern(instruction, left) * np.float32(float_info(left.dtype).eps / 2)
-            wide = left.astype(np.float32)
-            return kernel(instruction, wide + wide * half, *others)
 
         return run
 
@@ -180,20 +167,6 @@ def _can_be_disturbed(dtype: np.dtype[Any]) -> bool:
         or dtype.name == "bfloat16"
         or (dtype.name.startswith("float8") and "e8m0" not in dtype.name)
     )
-
-
-_PRODUCTS = (Opcode.DOT, Opcode.RAGGED_DOT, Opcode.CONVOLUTION)
-
-
-def _is_rounded_to_integers(instruction: Instruction) -> bool:
-    """Whether a product of floats of less than 32 bits gives integers: its sums are rounded to the
-    type of the operands first."""
-    if instruction.opcode not in _PRODUCTS:
-        return False
-    left, result = instruction.operands[0].shape.element_type, instruction.shape.element_type
-    assert left is not None
-    assert result is not None
-    return result.is_integral and left.is_floating and left.bits < 32
 
 
 _REDUCTIONS = frozenset(
