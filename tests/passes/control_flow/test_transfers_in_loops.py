@@ -188,3 +188,46 @@ def test_a_done_takes_what_is_in_flight_past_tuples(name: str) -> None:
     module = parse_module(TAKEN % f"{through} ROOT d = token[] send-done(w), channel_id=1")
     assert run(name, module)
     assert module["d"].operands[0] is module["s"]
+
+
+HELD = f"""HloModule m, num_partitions=2
+
+ENTRY e {{
+  b = f32[2] parameter(0)
+  k = token[] after-all()
+  s = {CONTEXT} send(b, k), channel_id=1, {PAIRS}
+  t = ({CONTEXT}, f32[2]) tuple(s, b)
+  g = {GET}
+  d = token[] send-done(g), channel_id=1
+  %s
+}}
+"""
+
+
+@pytest.mark.parametrize("name", PASSES[1:])
+@pytest.mark.parametrize(
+    "use",
+    [
+        f"ROOT o = ({CONTEXT}, f32[2]) opt-barrier(t)",
+        "x = f32[2] get-tuple-element(t), index=1, control-predecessors={d} "
+        "ROOT n = f32[2] negate(x)",
+        f"ROOT n = (({CONTEXT}, f32[2])) tuple(t)",
+    ],
+)
+def test_what_is_in_flight_stays_in_a_tuple_that_has_other_uses(name: str, use: str) -> None:
+    module = parse_module(HELD % use)
+    assert verify_module(module) == []
+    context = PassContext(name)
+    create_pass(name).run(module, context)
+    assert verify_module(module) == []
+    assert module["d"].operands[0] is module["g"]
+    assert "%s is in flight: %t, which holds it, has other uses" in {
+        remark.reason.removeprefix("element-of-tuple: ") for remark in context.remarks
+    }
+
+
+@pytest.mark.parametrize("name", PASSES[1:])
+def test_other_reads_of_the_tuple_go_first(name: str) -> None:
+    module = parse_module(HELD % "ROOT x = f32[2] get-tuple-element(t), index=1")
+    assert run(name, module)
+    assert module["d"].operands[0] is module["s"]

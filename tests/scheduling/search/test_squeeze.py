@@ -8,7 +8,7 @@ from tests.scheduling.search.exact.small_problems import small_problem
 from hloopt.scheduling.search.order import Order
 from hloopt.scheduling.search.squeeze import squeeze
 
-SEEDS = range(60)
+SEEDS = range(130)  # 7, 30, 34, 88 and 120 have several peaks, of which not all can be lowered
 
 
 def squeezed(seed: int, share: float) -> tuple[int, Order, bool]:
@@ -26,6 +26,7 @@ def test_no_peak_is_higher_and_every_rule_is_kept(seed: int) -> None:
     problem = order.problem
     plain = Order(small_problem(seed))
     assert order.peak() <= before
+    assert changed == (order.peak() < before)
     assert changed == (order.nodes != plain.nodes)
     assert sorted(order.nodes) == sorted(plain.nodes)
     for node, predecessors in enumerate(problem.predecessors):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from hloopt.analysis.async_operations import SEND_RECV, SEND_RECV_DONE
 from hloopt.ir.instruction import Instruction
@@ -11,6 +11,7 @@ from hloopt.ir.ordering import depends_on
 
 _MOST_BEFORE = 1000
 _TAKE_TRANSFERS = (Opcode.TUPLE, *SEND_RECV_DONE)
+_TUPLES = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
 OF_THE_VALUE = ("sharding", "origin")
 """Attributes that describe an instruction's value, not what it does."""
 
@@ -86,16 +87,38 @@ def control_dependencies_can_move(old: Instruction, new: Instruction) -> bool:
     )
 
 
-def why_not_in_its_place(read: Instruction, value: Instruction) -> str | None:
+def why_not_in_its_place(
+    read: Instruction, value: Instruction, orphans: Container[Instruction] = ()
+) -> str | None:
     """The reason why a value must not take the place of a get-tuple-element that gives it.
 
-    The tuple of a send or recv in flight goes into another one, or to its done. O(users).
+    The tuple of a send or recv in flight goes into another one, or to its done, and has one
+    consumer: the tuple that holds it has to go with the read, and with `orphans`, which are removed
+    where nothing reads them. O(users).
     """
-    if value.opcode in SEND_RECV and (
-        read.is_root or any(user.opcode not in _TAKE_TRANSFERS for user in read.users)
-    ):
+    if value.opcode not in SEND_RECV:
+        return None
+    if read.is_root or any(user.opcode not in _TAKE_TRANSFERS for user in read.users):
         return f"%{value.name} is in flight: only its done and tuples take it"
+    for holder in value.users:
+        if not _goes_with(holder, read, orphans):
+            return f"%{value.name} is in flight: %{holder.name}, which holds it, has other uses"
     return None
+
+
+def _goes_with(holder: Instruction, read: Instruction, orphans: Container[Instruction]) -> bool:
+    """Whether a tuple that holds what is read is removed once the read is. O(users)."""
+    seen, waiting = {read}, [holder]
+    while waiting:
+        instruction = waiting.pop()
+        if instruction in seen:
+            continue
+        seen.add(instruction)
+        is_needed = instruction.is_root or instruction.opcode not in _TUPLES
+        if is_needed or not (instruction.users or instruction in orphans):
+            return False
+        waiting += instruction.users
+    return True
 
 
 def remove_unused(instructions: Sequence[Instruction]) -> None:

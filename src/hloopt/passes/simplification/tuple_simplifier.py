@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from dataclasses import dataclass
 
+from hloopt.analysis.async_operations import SEND_RECV
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -63,25 +66,25 @@ class TupleSimplifier(ModulePass):
         return bool(orphans)
 
 
-def simplify_tuples(computation: Computation, context: PassContext) -> list[Instruction]:
+def simplify_tuples(computation: Computation, context: PassContext) -> Iterable[Instruction]:
     """Simplify tuples of a computation; returns the operands of replaced ones, maybe unused now.
 
     Linear in the computation's size.
     """
-    orphans: list[Instruction] = []
+    orphans: dict[Instruction, None] = {}
     candidates = [i for i in computation.instructions if i.opcode in _TUPLES]
     if not any(map(_replacement, candidates)):
         return orphans
-    for instruction in depth_first(candidates, _read_tuples):
+    for instruction in sorted(depth_first(candidates, _read_tuples), key=_is_in_flight):
         replacement = _replacement(instruction)
         if replacement is None or not (instruction.users or instruction.is_root):
             continue
-        if reason := _why_not(instruction, replacement):
+        if reason := _why_not(instruction, replacement, orphans):
             context.missed(instruction, reason)
             continue
         if not context.apply(instruction, f"replaced by %{replacement.name}"):
             break
-        orphans += instruction.operands
+        orphans.update(dict.fromkeys(instruction.operands))
         replace_instruction(instruction, replacement)
     if orphans and computation.module.is_scheduled:
         computation.reorder(stable_order(computation))
@@ -94,6 +97,13 @@ _TUPLES = (Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT)
 def _read_tuples(instruction: Instruction) -> list[Instruction]:
     """The operands whose replacement may let an instruction be replaced, too."""
     return [operand for operand in instruction.operands if operand.opcode in _TUPLES]
+
+
+def _is_in_flight(instruction: Instruction) -> bool:
+    """Whether the value is a send or recv: its read is replaced once no other one needs the
+    tuple."""
+    value = _replacement(instruction)
+    return value is not None and value.opcode in SEND_RECV
 
 
 def _replacement(instruction: Instruction) -> Instruction | None:
@@ -132,8 +142,13 @@ def element_itself(instruction: Instruction) -> Instruction | None:
     return None if path else source
 
 
-def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
-    """The reason why `instruction` must stay, or None where it may be replaced."""
+def _why_not(
+    instruction: Instruction, replacement: Instruction, orphans: Container[Instruction]
+) -> str | None:
+    """The reason why `instruction` must stay, or None where it may be replaced.
+
+    `orphans` are removed in the end where nothing reads them.
+    """
     if shardings_differ(instruction, replacement):
         return f"its sharding differs from that of %{replacement.name}"
     if instruction.opcode is Opcode.TUPLE:
@@ -141,4 +156,4 @@ def _why_not(instruction: Instruction, replacement: Instruction) -> str | None:
             return "it has control dependencies"
     elif not control_dependencies_can_move(instruction, replacement):
         return f"a control predecessor of it may depend on %{replacement.name}"
-    return why_not_in_its_place(instruction, replacement)
+    return why_not_in_its_place(instruction, replacement, orphans)

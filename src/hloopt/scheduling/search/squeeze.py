@@ -16,7 +16,7 @@ _MOST_TRIED = 24
 
 class _Move(NamedTuple):
     size: int
-    """The bytes that are no longer alive at the peak, but for what is alive longer instead."""
+    """The bytes that are no longer alive at the peak; not counted is what is alive there instead."""
     at: int
     nodes: list[int]
     """The nodes from position `at` on."""
@@ -26,13 +26,17 @@ def squeeze(order: Order, target: int) -> bool:
     """Move nodes of an order until its peak is `target` at most, or no single move helps.
 
     What makes buffers before the peak that are used behind it moves behind it, and what ends
-    buffers moves before it, each with what has to go along. Of such moves one that waits least
-    longer is made. Returns whether there was any. O(nodes) a move that is tried.
+    buffers moves before it, each with what has to go along. Of the moves that help, the one that
+    adds least waiting is made. Returns whether the peak is lower; the order stays if it is not.
+    O(nodes) a move that is tried.
     """
     memory = order.problem.memory
-    changed = False
+    first, _ = order.highest()
+    least, best = first, list(order.nodes)
     for _ in range(_MOST_STEPS):
         peak, place = order.highest()
+        if peak < least:
+            least, best = peak, list(order.nodes)
         if peak <= target:
             break
         memory.limit = peak
@@ -41,12 +45,13 @@ def squeeze(order: Order, target: int) -> bool:
         allowed.sort(key=lambda move: (order.gain(move.at, move.nodes), -move.size))
         if not any(_is_lower(order, move, peak, place) for move in allowed):
             break
-        changed = True
-    return changed
+    if order.nodes != best:  # moves away from one of several equal peaks did not lower it
+        order.replace(0, best)
+    return least < first
 
 
 def _is_lower(order: Order, move: _Move, peak: int, place: int) -> bool:
-    """Make a move; undo it unless the peak is lower, or the same further up or down."""
+    """Make a move; undo it unless less is alive at `place`, and nowhere more than at the peak."""
     before = order.nodes[move.at : move.at + len(move.nodes)]
     node = order.nodes[place]
     order.replace(move.at, move.nodes)
