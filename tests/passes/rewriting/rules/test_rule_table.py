@@ -7,6 +7,7 @@ import pytest
 from hloopt.ir import Instruction
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.rules import Match, either, op, rule, splat, value
+from hloopt.passes.rewriting.rules.constants import splat_value
 from hloopt.passes.rewriting.rules.engine import RuleEngine, Settings
 from hloopt.passes.rewriting.rules.rule import Candidates, RuleTable
 from hloopt.text import parse_module
@@ -241,3 +242,21 @@ def test_alternatives_of_another_opcode_make_no_candidate() -> None:
       ROOT s = f32[3,2] reshape(n)
     }""")
     assert [i.name for i, _ in RuleTable([drop]).fitting(module.entry.instructions)] == ["t", "r"]
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_0_and_minus_0_are_told_apart(count: int) -> None:
+    @rule(op("negate", op("constant").where_known(lambda c: repr(splat_value(c)) == "-0.0")))
+    def drop(m: Match) -> Instruction:
+        """-(-0) → -0, which is not so."""
+        return m.root.operands[0]
+
+    module = parse_module(f"""HloModule m
+    ENTRY e {{
+      a = f32[{count}] constant({{{", ".join(["0"] * count)}}})
+      b = f32[{count}] constant({{{", ".join(["-0"] * count)}}})
+      na = f32[{count}] negate(a)
+      nb = f32[{count}] negate(b)
+      ROOT r = (f32[{count}], f32[{count}]) tuple(na, nb)
+    }}""")
+    assert [i.name for i, _ in RuleTable([drop]).fitting(module.entry.instructions)] == ["nb"]

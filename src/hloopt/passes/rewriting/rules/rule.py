@@ -11,7 +11,7 @@ from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import compatible
 from hloopt.passes.rewriting.replace import shardings_differ
 from hloopt.passes.rewriting.rules.build import Builder
-from hloopt.passes.rewriting.rules.constants import Scalar, splat_of
+from hloopt.passes.rewriting.rules.constants import splat_of
 from hloopt.passes.rewriting.rules.pattern import INDEXED, Found, Pattern, Test
 from hloopt.preserves import PRESERVES, Preserves
 
@@ -255,10 +255,11 @@ class _Further:
         return known
 
 
-def _value(constant: Instruction) -> Scalar | str | None:
-    """The value that every element of a constant has; NaN, which equals nothing, as a text."""
+def _value(constant: Instruction) -> str | None:
+    """The value that every element of a constant has, as a text: NaN does not equal itself, and 0
+    equals -0."""
     found = splat_of(constant)
-    return found if found == found else "nan"
+    return None if found is None else repr(found)
 
 
 def has_dynamic_shape(root: Instruction, operands: Iterable[Instruction]) -> bool:
