@@ -256,7 +256,7 @@ pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus
 		--seed $(SEED) --count $(or $(COUNT),400)
 
 .PHONY: pass-answers
-pass-answers: $(DEV) ## PASS (all) beside XLA:GPU's on COUNT programs made for it (200), into docs/; needs ASK; resumes
+pass-answers: $(DEV) ## PASS (all) beside XLA's on COUNT programs made for it (200), into docs/; needs ASK; resumes
 	$(BIN)/python tools/pass_answers.py --shared $(HLOOPT_SHARED) \
 		--ask $(or $(ASK),$${XLA_GPU_PYTHON:?ASK= names no Python with XLA:GPU}) \
 		--seed $(SEED) --count $(or $(COUNT),200) $(PASS:%=--passes %)

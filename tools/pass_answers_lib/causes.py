@@ -90,10 +90,11 @@ _LARGEST = 4095
 """The number of elements that XLA:CPU reduces itself, whatever the reducer."""
 
 
-def _reads_other_layout(modules: Modules) -> bool:
+def _reduces_other_layouts(modules: Modules) -> bool:
+    """Whether the program reduces several arrays of different layouts together."""
     return any(
-        read.operands[0].shape.elements[read.tuple_index].layout != read.shape.layout
-        for read in modules.theirs.instructions(Opcode.GET_TUPLE_ELEMENT)
+        len({a.shape.layout.minor_to_major for a in each.operands[: len(each.operands) // 2]}) > 1
+        for each in modules.before.instructions(Opcode.REDUCE)
     )
 
 
@@ -130,7 +131,7 @@ KEEPS_SCANS = Cause(
 )
 READS_OTHER_LAYOUT = Cause(
     "XLA gives a reduce of several arrays another layout, and those that read it the old one",
-    _reads_other_layout,
+    _reduces_other_layouts,
 )
 GATHERS_SCALAR = Cause(
     "newer XLA, as ours, broadcasts a scalar where this one gathers from it",

@@ -18,7 +18,7 @@ def for_loops(dice: Random) -> str:
 
 
 def _start(writer: Writer, kind: str, sizes: tuple[int, ...]) -> Value:
-    """What the loop gets: a constant, a constant everywhere, or anything."""
+    """A value to begin with: a constant, a constant everywhere, or anything."""
     match writer.pick(("constant", "constant", "parameter", "broadcast", "computed", "array")):
         case "constant" if not sizes:
             return writer.constant(kind, writer.dice.randint(0, 5))

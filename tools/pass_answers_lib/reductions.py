@@ -25,7 +25,7 @@ def _kind(writer: Writer) -> str:
 
 
 def _init(writer: Writer, type_name: str, opcode: str) -> Value:
-    """What a reduction starts from: mostly what changes nothing."""
+    """The initial value of a reduction: mostly one that changes nothing."""
     identity = _IDENTITIES.get(opcode, "2")
     match type_name:
         case "pred":

@@ -15,9 +15,13 @@ from sweep_lib.findings import Progress
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
 _COUNT = 40
-_LEAST_EQUAL = {"bitcast_dtypes_expander": 0.05, "gather_simplifier": 0.7, "topk-decomposer": 0.8}
-"""The share of equal results where newer XLA does something else; 0.9 for others, of which few have
-another cause."""
+_LEAST_EQUAL = {
+    "bitcast_dtypes_expander": 0.05,
+    **dict.fromkeys(("gather_simplifier", "scatter_simplifier", "topk-decomposer"), 0.6),
+    "while-loop-invariant-code-motion": 0.8,
+}
+"""The share of equal results where more of them have a cause than of other passes, which have to
+reach 0.9."""
 
 
 @pytest.mark.parametrize("name", GENERATED)

@@ -63,6 +63,15 @@ def test_what_only_gets_a_second_dimension(text: str) -> None:
     assert made.shape.rank == 2
 
 
+def test_a_scalar_that_is_broadcast_to_a_scalar_is_the_initial_value() -> None:
+    text = scan(9, init="broadcast(k), dimensions={}").replace(
+        "  i = ", "  k = s32[] constant(0) i = "
+    )
+    module = run_equal(SCANS, text, base_length=0)
+    (window,) = module.instructions(Opcode.REDUCE_WINDOW)
+    assert window.operands[1].opcode is Opcode.CONSTANT
+
+
 def test_windows_over_several_arrays_get_a_second_dimension() -> None:
     text = """HloModule m
 f {

@@ -90,7 +90,7 @@ def _with_indices(match: Match, comparator: Computation) -> Instruction:
 
 
 def _reader_of_values(topk: Instruction) -> Instruction | None:
-    """What takes the values, if it is all that reads a top-k."""
+    """The reader of the values, if nothing else reads a top-k."""
     user = next(iter(topk.users), None)
     is_value = user is not None and user.opcode is Opcode.GET_TUPLE_ELEMENT and not user.tuple_index
     return None if not is_value or len(topk.users) > 1 or topk.is_root else user

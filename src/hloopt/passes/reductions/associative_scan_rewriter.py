@@ -111,10 +111,10 @@ def _is_elementwise(instruction: Instruction) -> bool:
 
 def _scalar_init(match: Match, init: Instruction) -> Instruction | None:
     """The value of rank 0 that all elements of an initial carry have."""
-    if init.shape.is_scalar:
-        return init
     if init.opcode is Opcode.BROADCAST and init.operands[0].shape.is_scalar:
         return init.operands[0]
+    if init.shape.is_scalar:
+        return init
     value = splat_of(init) if init.opcode is Opcode.CONSTANT else None
     return None if value is None else match.build.scalar(value, init.shape)
 
