@@ -1,4 +1,4 @@
-"""Reasons why our result and XLA's differ though both compute the same."""
+"""Reasons why our result and XLA's differ that are not known to compute different things."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Modules(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Why results differ that compute the same."""
+    """The reason why results differ that compute the same, or that cannot be run."""
 
     text: str
     holds: Callable[[Modules], bool]

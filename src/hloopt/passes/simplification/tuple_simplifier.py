@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import SEND_RECV

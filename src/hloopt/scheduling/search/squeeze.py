@@ -16,7 +16,7 @@ _MOST_TRIED = 24
 
 class _Move(NamedTuple):
     size: int
-    """The bytes that are no longer alive at the peak; not counted is what is alive there instead."""
+    """The bytes that are no longer alive at the peak; others may be alive there instead."""
     at: int
     nodes: list[int]
     """The nodes from position `at` on."""
