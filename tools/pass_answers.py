@@ -7,10 +7,10 @@
 For passes of which there are no recorded pairs, a generator makes programs that have what the pass
 looks for, and what it refuses. PYTHON is an interpreter with XLA:GPU's compiler
 (oracle/XLA_GPU.md); no GPU is needed. Passes that XLA:GPU does not run, or not so, are asked of
-XLA:CPU (oracle/XLA_CPU.md). It runs the pass alone, ours gets what it was given, and the
-results have to be the same graph, leftovers that nothing reads aside; or to compute the same, as
-far as they can be run, and to differ for one of the causes that pass_answers_lib has. With all passes, the table in
-docs/xla_passes.md is renewed (--page).
+XLA:CPU (oracle/XLA_CPU.md). It runs the pass alone, ours gets what it was given, and the results
+have to be the same graph, leftovers that nothing reads aside; or to compute the same, as far as
+they can be run, and to differ for one of the causes that pass_answers_lib has. With all passes, the
+table in docs/xla_passes.md is renewed (--page).
 
 Verdicts are kept in DIR/PASS/seed-S.jsonl: a sweep that was killed goes on where it was, unless the
 sources changed. Exits 1 if any program differs without a cause, 2 for wrong usage. Needs Linux.
