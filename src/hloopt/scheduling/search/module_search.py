@@ -67,25 +67,26 @@ def search_module(
     return SearchOutcome(budget.taken, search.adopt())
 
 
-def _fit(scheduler: Scheduler, entry: Computation, limit: int) -> None:
-    """Reorder an entry whose module is allocated more than `limit`, so that less is alive at the
-    peak. Its callees stay as they are."""
-    packing, life = Packing(entry.module), scheduler.life
-    if not entry.is_entry or packing.allocated <= limit:
+def _fit(scheduler: Scheduler, computation: Computation, limit: int) -> None:
+    """Reorder a computation whose module is allocated more than `limit`, so that it is less.
+
+    Less is alive at the peak then; where the packing leaves larger gaps for it, the order stays.
+    So do the orders of its callees.
+    """
+    packing, life = Packing(computation.module), scheduler.life
+    allocated = packing.allocated
+    if allocated <= limit:
         return
-    state = initial_state(entry, scheduler)
+    state = initial_state(computation, scheduler)
     exposes = [False] * len(pairs_of(state, scheduler.model))
     problem = make_problem(state, scheduler.model, exposes, (1, 1), life.peak, shares(state))
     order = Order(problem)
     if not squeeze(order, limit - _gaps(packing, life)):
         return
-    plain = list(entry.instructions)
-    entry.reorder([state.graph.instructions[node] for node in order.nodes])
-    scheduler.tracker.forget(entry)
-    life.restart()
-    if broken_rule(entry, scheduler) is not None:
-        entry.reorder(plain)
-        scheduler.tracker.forget(entry)
+    squeezed = [state.graph.instructions[node] for node in order.nodes]
+    if packing.fits(computation, squeezed) and packing.allocated < allocated:
+        computation.reorder(squeezed)
+        scheduler.tracker.forget(computation)
         life.restart()
 
 
