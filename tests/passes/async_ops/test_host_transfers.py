@@ -98,3 +98,13 @@ def test_a_fusion_that_does_more_stays() -> None:
     assert [i.called[0].root.opcode for i in module.instructions(Opcode.ASYNC_START)] == [
         Opcode.FUSION
     ]
+
+
+@pytest.mark.parametrize("operands", ["%param_2, %param_1", "%param_1, %param_1"])
+def test_a_fusion_that_takes_its_indices_otherwise_stays(operands: str) -> None:
+    text = print_module(asynchronous(fused=True))
+    assert "dynamic-slice(%param_0, %param_1, %param_2)" in text
+    module = parse_module(text.replace("%param_0, %param_1, %param_2)", f"%param_0, {operands})"))
+    create_pass("synchronize-collectives", {"transfers": True}).run(module, PassContext())
+    (start,) = module.instructions(Opcode.ASYNC_START)
+    assert start.name == "dynamic-slice-start"

@@ -66,9 +66,7 @@ def _transfers(judged: Judged) -> list[Instruction]:
     found = [
         instruction
         for instruction in judged.draft.module.instructions()
-        if is_transfer(instruction)
-        and not (instruction.parent.is_asynchronous or instruction.parent.is_fusion)
-        and _loop(instruction) is not None
+        if is_transfer(instruction) and _loop(instruction) is not None
     ]
     return sorted(found, key=lambda transfer: -_wait(transfer, judged))
 
