@@ -79,11 +79,8 @@ def has_control(modules: Modules) -> bool:
 MOVES_CONTROL = Cause(
     "XLA leaves a dot with control dependencies beside the new one, ours moves them", has_control
 )
-ANYWHERE = (
-    Cause("layouts of what is made differ, before layouts are assigned", _differ_in_layouts),
-    Cause("XLA makes a value twice that ours makes once", _differ_in_copies),
-)
-"""Causes that every pass may have."""
+LAYOUTS = Cause("layouts of what is made differ, before layouts are assigned", _differ_in_layouts)
+MADE_TWICE = Cause("XLA makes a value twice that ours makes once", _differ_in_copies)
 
 
 _LARGEST = 4095
@@ -95,6 +92,15 @@ def _reduces_other_layouts(modules: Modules) -> bool:
     return any(
         len({a.shape.layout.minor_to_major for a in each.operands[: len(each.operands) // 2]}) > 1
         for each in modules.before.instructions(Opcode.REDUCE)
+    )
+
+
+def _converts_to_other_layout(modules: Modules) -> bool:
+    """Whether a convert of a reduce has another layout than the reduce."""
+    return any(
+        each.operands[0].opcode is Opcode.REDUCE
+        and each.operands[0].shape.layout.minor_to_major != each.shape.layout.minor_to_major
+        for each in modules.before.instructions(Opcode.CONVERT)
     )
 
 
@@ -128,6 +134,11 @@ KEEPS_SCANS = Cause(
     "XLA gives the carries of a scan as its results, or combines an initial value that may count "
     "with each row; ours leaves these scans",
     lambda modules: count(modules.ours, Opcode.SCAN) > count(modules.theirs, Opcode.SCAN),
+)
+KEEPS_CONVERTED_LAYOUT = Cause(
+    "XLA gives the copy behind a convert the layout of the reduce, and those that read it that of "
+    "the convert",
+    _converts_to_other_layout,
 )
 READS_OTHER_LAYOUT = Cause(
     "XLA gives a reduce of several arrays another layout, and those that read it the old one",

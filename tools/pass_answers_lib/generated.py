@@ -11,8 +11,11 @@ from hloopt.ir import Opcode
 from pass_answers_lib.causes import (
     GATHERS_SCALAR,
     HOISTS_LEFTOVERS,
+    KEEPS_CONVERTED_LAYOUT,
     KEEPS_SCANS,
+    LAYOUTS,
     LEFT_TO_LIBRARY,
+    MADE_TWICE,
     MOVES_CONTROL,
     NEWER_BITCASTS,
     PACKS_TOPK,
@@ -67,6 +70,13 @@ class Generated(NamedTuple):
     """Ours; by default those of the place in XLA's pipeline."""
     is_on_cpu: bool = False
     """Whether it is XLA:CPU that is asked."""
+    are_layouts_assigned: bool = False
+    """Whether the pass stands behind layout assignment, so that layouts count."""
+
+    def all_causes(self) -> tuple[Cause, ...]:
+        """The causes of the pass, and those of every pass."""
+        layouts = () if self.are_layouts_assigned else (LAYOUTS,)
+        return (*self.causes, *layouts, MADE_TWICE)
 
 
 _on_cpu = partial(Generated, is_on_cpu=True)
@@ -136,7 +146,9 @@ GENERATED = {
     "gather_expander": _on_cpu(for_gathers),
     "gather_simplifier": _on_cpu(for_gathers, (GATHERS_SCALAR,)),
     "operand_upcaster": _on_cpu(for_casts),
-    "reduce-decomposer": _on_cpu(for_layouts, (READS_OTHER_LAYOUT,)),
+    "reduce-decomposer": _on_cpu(
+        for_layouts, (READS_OTHER_LAYOUT, KEEPS_CONVERTED_LAYOUT), are_layouts_assigned=True
+    ),
     "reduce-window-rewriter": _on_cpu(for_windows, (REPEATS_INIT,)),
     "result_caster": _on_cpu(for_casts),
     "scatter_expander": _on_cpu(for_scatters),

@@ -16,7 +16,7 @@ from oracle_script import oracle_script
 from pass_agreement_lib.chain import PassRun
 from pass_agreement_lib.judge import Kind, judge
 from pass_agreement_lib.places import TARGET, name_of, pass_at
-from pass_answers_lib.causes import ANYWHERE, Modules
+from pass_answers_lib.causes import Modules
 from pass_answers_lib.generated import GENERATED, Generated
 from sweep_lib.compiled import CompiledPrograms
 from sweep_lib.findings import Finding, Problem, Progress
@@ -130,7 +130,7 @@ def examine_run(run: PassRun, generated: Generated) -> tuple[str, str]:
     if fingerprint(modules.theirs) == fingerprint(modules.ours):
         return EQUAL, ""
     if judged.kind in (Kind.EQUIVALENT, Kind.UNKNOWN):
-        for cause in (*generated.causes, *ANYWHERE):
+        for cause in generated.all_causes():
             if cause.holds(modules):
                 return EXPLAINED, cause.text
     if judged.kind is Kind.DIFFERENT and _is_wrong_in_xla(modules):
