@@ -118,7 +118,7 @@ class Computation:
         return instruction in (self._members if self._listed is None else self._as_members())
 
     def holding(self, instructions: Iterable[Instruction]) -> list[Instruction]:
-        """Those of some instructions that are in this computation, in their order."""
+        """The instructions among these that are in this computation, in their order."""
         members = self._as_members()
         return [instruction for instruction in instructions if instruction in members]
 

@@ -22,7 +22,7 @@ def split_name(name: str) -> tuple[str, int | None]:
 def _base_of(name: str) -> str:
     """The base alone, which for most names takes less."""
     base, _, suffix = name.rpartition(".")
-    if not base and suffix == name:
+    if "." not in name:
         return name
     if suffix.isdecimal() and suffix.isascii() and len(suffix) < 19 and base:
         return base
