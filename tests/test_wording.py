@@ -102,8 +102,11 @@ def test_docstrings_say_what_a_thing_is(root: Path) -> None:
     assert found == []
 
 
-def test_what_a_checker_is_told_to_overlook_has_its_reason_beside_it(root: Path) -> None:
-    told = re.compile(r"#\s*(?:ruff:\s*)?(?:type:\s*ignore|noqa)\b(?!.*\]? +# \w)")
+def test_what_is_overlooked_or_skipped_has_its_reason_beside_it(root: Path) -> None:
+    told = re.compile(
+        r"#\s*(?:ruff:\s*)?(?:type:\s*ignore|noqa)\b(?!.*\]? +# \w)"
+        r"|pytest\.importorskip\((?!.*\breason=)|pytest\.(?:skip|xfail)\(\)"
+    )
     files = [
         path
         for folder in ("src", "tools", "bench", "tests")

@@ -17,7 +17,7 @@ def explained(
     before: str, after: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[dict[str, int], dict[str, str], str]:
     """How sure origins are, the origins, and what is said beside them."""
-    pytest.importorskip("jaxlib")
+    pytest.importorskip("jaxlib", reason="needs the extra xla")
     assert main(["sharding", "explain", before, after, "--exact", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     report = json.loads(out)

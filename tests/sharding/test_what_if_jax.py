@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("constrained_transformer.py")
 @pytest.fixture(scope="module", params=["shardy", "gspmd"])
 def dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders `with` and `without` of dumps of a program with three constraints and without."""
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs the extra xla")
     folder = tmp_path_factory.mktemp(request.param)
     for name in ("with", "without"):
         flags = f"--xla_dump_to={folder / name} --xla_dump_hlo_pass_re=spmd-partitioning"
@@ -70,7 +70,7 @@ def test_dropping_three_constraints_changes_collectives_as_the_compile_of_the_ch
 def test_a_dump_is_partitioned_again_as_it_was(
     propagation: str, shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("jaxlib")
+    pytest.importorskip("jaxlib", reason="needs the extra xla")
     name = str(shared / "oracle" / "spmd" / "jax" / f"transformer.{propagation}")
     drop = [f"--drop=%sharding_constraint.{number}" for number in (3, 4, 5)]
     before, after = what_if(Path(f"{name}.before_optimizations.hlo.gz"), capsys, *drop)

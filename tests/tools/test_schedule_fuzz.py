@@ -87,7 +87,7 @@ def test_a_group_that_a_remark_calls_refused_is_explained_where_xla_refuses_only
     assert verdict.counts == {"refused": 1, "refused by XLA alone": 1}
     problem = judge(given, setting, Answer(given, BESIDE, BESIDE), {}).problem
     assert problem is not None
-    assert str(problem).count("XLA schedules a group")
+    assert "XLA schedules a group" in str(problem)
 
 
 def test_the_first_difference_is_that_nearest_to_the_end() -> None:

@@ -98,7 +98,7 @@ def test_the_bars_are_met(shared: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.oracle
 def test_six_programs_of_jax_are_told(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs the extra xla")
     assert sharding_agreement.main(["--shared", str(shared), "--own", "--exact", "20"]) == 0
     out, err = capsys.readouterr()
     assert "made other collectives alone" not in err

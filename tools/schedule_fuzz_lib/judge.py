@@ -178,7 +178,7 @@ def _schedule(module: Module, config: SchedulerConfig, model: LatencyModel) -> M
 
 
 def _takes_groups_apart(scheduling: ModuleScheduling) -> bool:
-    """Whether a remark says that XLA refuses the module."""
+    """Whether a remark says that XLA refuses the module; XLA does not say for which group."""
     return any(scheduling.scheduler.stuck.values())
 
 

@@ -20,7 +20,6 @@ from hloopt.ir.attributes.backend_config import backend_config, is_sync
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.custom_targets import custom_call_target
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 
 COLLECTIVES_GROUP = "_collectives_group"
 """The frontend attribute of an async-start around several collectives."""
@@ -72,8 +71,8 @@ def _is_host_copy(start: Instruction) -> bool:
     operation = wrapped(start)
     if operation.opcode is not Opcode.FUSION:
         return False
-    reads_host = bool(operation.operands) and _is_on_host(operation.operands[0])
-    return reads_host or _is_on_host(operation)
+    reads_host = bool(operation.operands) and operation.operands[0].shape.is_on_host
+    return reads_host or operation.shape.is_on_host
 
 
 def is_slice_copy_on_device(instruction: Instruction) -> bool:
@@ -129,12 +128,6 @@ def is_custom_collective(instruction: Instruction) -> bool:
         return False
     stream = frontend_attribute(instruction, STREAM_ANNOTATION)
     return stream is not None and stream.lower() == "collective"
-
-
-def _is_on_host(instruction: Instruction) -> bool:
-    """Whether an instruction makes an array in the memory of the host; a tuple is nowhere."""
-    shape = instruction.shape
-    return shape.is_array and shape.layout.memory_space == HOST_MEMORY_SPACE
 
 
 def is_gpu_gemm(instruction: Instruction) -> bool:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hloopt.commands.shared import completion
-from hloopt.commands.shared.common import HloCommand, color_option, format_option, top_option
+from hloopt.commands.shared.common import (
+    HloCommand,
+    color_option,
+    format_option,
+    scope_depth_option,
+    top_option,
+)
 from hloopt.commands.shared.cost_model_options import cost_model_options, preset_option
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
 from hloopt.commands.shared.pictures import check_pictures, write_pictures
@@ -33,13 +39,7 @@ if TYPE_CHECKING:
     help="what a row of the table is; scope: the first parts of op_name; source: a line of the "
     "program",
 )
-@click.option(
-    "--depth",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="parts of op_name in a scope",
-)
+@scope_depth_option(3)
 @top_option("rows of the table", 10)
 @click.option("--latency", is_flag=True, help="times by a cost model, and where they are from")
 @cost_model_options

@@ -15,6 +15,7 @@ from hloopt.commands.shared.common import (
     color_option,
     format_option,
     parse_size,
+    scope_depth_option,
     top_option,
 )
 from hloopt.commands.shared.each_file import FileReport, many_files_options, report_files
@@ -50,13 +51,7 @@ def _parse_limits(
     show_default=True,
     help="what a row of live buffers is: alike buffers, the first parts of op_name, a source line",
 )
-@click.option(
-    "--depth",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="parts of op_name in a scope",
-)
+@scope_depth_option(3)
 @top_option("rows of each table", 10, least=0)
 @click.option(
     "--allocations",

@@ -16,6 +16,7 @@ from hloopt.commands.shared.common import (
     format_option,
     make_console,
     print_json,
+    scope_depth_option,
     seeds_option,
     top_option,
 )
@@ -44,13 +45,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="what a row of the table is; scope: op_name without its last part",
 )
-@click.option(
-    "--depth",
-    type=click.IntRange(1),
-    default=6,
-    show_default=True,
-    help="parts of op_name in a scope",
-)
+@scope_depth_option(6)
 @seeds_option
 @tolerance_options
 @preserves_option()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hloopt.analysis.dataflow.slots import slots_of
 from hloopt.ir import Module
 from hloopt.ir.attributes.values import parse_aliasing
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape
 from hloopt.memory.sizes import GPU_SIZES
 
@@ -40,6 +39,6 @@ def _device_bytes(shape: Shape) -> int:
 def _own_bytes(shape: Shape) -> list[int]:
     """The bytes of each part of a shape, 0 for those on the host."""
     return [
-        0 if part.is_array and part.layout.memory_space == HOST_MEMORY_SPACE else size
+        0 if part.is_on_host else size
         for part, size in zip(slots_of(shape).parts, GPU_SIZES.slots(shape), strict=True)
     ]

@@ -20,8 +20,8 @@ class SearchOptions(SearchLimits):
     )
     memory_limit: Bytes | None = option(
         None,
-        "bytes that the module may be allocated, unless no order that is found needs so few; null: "
-        "what may be alive at a time is what the plain order needs",
+        "bytes that may be allocated for the module; null: no more may be alive at a time than in "
+        "the plain order. A plain order that needs more and cannot be changed to fit is kept",
     )
     solver: Literal["cp-sat"] | None = option(
         None,

@@ -11,7 +11,6 @@ from hloopt.analysis.cost.memory_rates import MemoryRates
 from hloopt.analysis.cost.sizes import leaf_bytes
 from hloopt.analysis.latency import Origin
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape
 
 
@@ -101,6 +100,4 @@ class Operation:
 
 
 def _is_elsewhere(shape: Shape, rates: MemoryRates) -> bool:
-    return rates.is_apart(shape) or any(
-        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE for leaf in shape.leaves()
-    )
+    return rates.is_apart(shape) or any(leaf.is_on_host for leaf in shape.leaves())

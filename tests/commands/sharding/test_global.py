@@ -93,7 +93,7 @@ def test_without_the_option_sizes_do_not_shrink_together(capsys: Capture) -> Non
 def test_a_fault_of_the_partitioner_is_there_in_small(
     devices: str, code: int, large: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    pytest.importorskip("jaxlib")
+    pytest.importorskip("jaxlib", reason="needs the extra xla")
     large.write_text(LARGE % devices)
     after = tmp_path / "after.hlo"
     made = partitioning.partition_alone(load(str(large)), tmp_path / "xla")

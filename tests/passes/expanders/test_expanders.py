@@ -80,6 +80,12 @@ def test_epsilon_is_rounded_to_single_precision() -> None:
     assert "9.9999997473787516e-06" in constants
 
 
+def test_an_epsilon_beyond_single_precision_stays() -> None:
+    text = program(_NORMS["training"].replace("0.001", "1e40"))
+    (reason,) = reasons_to_stay("batchnorm_expander", text, rewrite_training_op=True)
+    assert "1e40 is out of the range of f32" in reason
+
+
 def test_a_gradient_of_one_dimension_has_two_epsilons_and_its_own_sum() -> None:
     norm = _NORMS["grad"].replace("[4,3]", "[3]").replace("feature_index=1", "feature_index=0")
     module = run_equal("batchnorm_expander", program(norm), rewrite_grad_op=True)

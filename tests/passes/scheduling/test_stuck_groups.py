@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.passes.scheduling.test_scheduler_messages import group, refusal, remarks, scheduled
 
 from hloopt.pass_framework.base import PassContext
@@ -70,17 +69,15 @@ def test_where_nothing_else_gives_way_the_group_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_collectives_of_the_same_devices_are_stuck_whatever_the_limit(*, streaming: bool) -> None:
-    options = {
-        "preset": "xla-gpu",
-        "parallel_collective_overlap_limit": 4,
-        "enable_collective_multi_streaming": streaming,
-    }
-    if not streaming:
-        order = order_of(ALONE, **options)
-        assert order.index("st2") < order.index("dn1")
-        return
-    error = refusal(ALONE, **options)
+SAME_DEVICES = {"preset": "xla-gpu", "parallel_collective_overlap_limit": 4}
+
+
+def test_collectives_of_the_same_devices_overlap_within_the_limit() -> None:
+    order = order_of(ALONE, **SAME_DEVICES)
+    assert order.index("st2") < order.index("dn1")
+
+
+def test_collectives_of_the_same_devices_are_stuck_where_streams_are_told_apart() -> None:
+    error = refusal(ALONE, **SAME_DEVICES, enable_collective_multi_streaming=True)
     assert "Annotation id: 1. '%dn1' may not overlap what is in flight" in error.message
     assert error.help == "take operations out of the group"

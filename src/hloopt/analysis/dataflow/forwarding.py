@@ -74,12 +74,12 @@ def misfit(instruction: Instruction) -> HloVerifyError:
     )
 
 
-# -- one function per way of forwarding -----------------------------------------------------------
-
-
 def _width(shape: Shape) -> int:
     """The number of slots of a shape, most often one. O(1) but for the first time."""
     return len(slots_of(shape).parts) if shape.elements else 1
+
+
+# -- one function per way of forwarding -----------------------------------------------------------
 
 
 def _all_of(source: Instruction, slot: int = 0, *, arrays_only: bool = False) -> Forward:

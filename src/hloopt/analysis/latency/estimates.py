@@ -19,7 +19,6 @@ from hloopt.analysis.latency.model import FREE_TIME, Origin, Time
 from hloopt.analysis.stage import Stage
 from hloopt.ir import Instruction, Module, Opcode
 from hloopt.ir.attributes.typed import fusion_kind_of
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.ir.shapes.shape import Shape
 from hloopt.targets.target import Target
 
@@ -138,8 +137,4 @@ def is_nothing(instruction: Instruction) -> bool:
 
 def host_bytes(shape: Shape) -> int:
     """The bytes of a shape that are in the memory of the host."""
-    return sum(
-        leaf_bytes(leaf)
-        for leaf in shape.leaves()
-        if leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
-    )
+    return sum(leaf_bytes(leaf) for leaf in shape.leaves() if leaf.is_on_host)

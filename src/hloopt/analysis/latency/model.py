@@ -102,10 +102,9 @@ class LatencyModel(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = vars(cls)
-        if "node_time" in own and "node_cost" not in own:
-            cls.node_cost = LatencyModel.node_cost  # type: ignore[method-assign]  # for all of it
-        if "edge_time" in own and "latency" not in own:
-            cls.latency = LatencyModel.latency  # type: ignore[method-assign]  # for all of it
+        for time, cycles in (("node_time", "node_cost"), ("edge_time", "latency")):
+            if time in own and cycles not in own:
+                setattr(cls, cycles, getattr(LatencyModel, cycles))
 
     @property
     @abstractmethod

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from hloopt.analysis.async_operations import async_form, is_host_transfer
 from hloopt.analysis.latency.model import LatencyModel
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 
 _COUNTED = frozenset(
     (
@@ -47,9 +46,7 @@ def host_waiting(statistics: ScheduleStatistics) -> float:
 def _is_with_host(start: Instruction) -> bool:
     shapes = start.shape, *(operand.shape for operand in start.operands)
     return is_host_transfer(start) or any(
-        leaf.is_array and leaf.layout.memory_space == HOST_MEMORY_SPACE
-        for shape in shapes
-        for leaf in shape.leaves()
+        leaf.is_on_host for shape in shapes for leaf in shape.leaves()
     )
 
 

@@ -199,6 +199,17 @@ def top_option(what: str, default: int, *, least: int = 1) -> Callable[[Function
     )
 
 
+def scope_depth_option(default: int) -> Callable[[Function], Function]:
+    """`--depth N`: how many parts of op_name make a scope."""
+    return click.option(
+        "--depth",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        help="parts of op_name in a scope",
+    )
+
+
 def memory_option(command: Function) -> Function:
     """`--memory/--no-memory`; None without either."""
     return click.option(

@@ -123,8 +123,8 @@ def float_text(token: str, name: str) -> str:
     if name == "f64":
         return _shortest(value, 15, 17, lambda text: float(text) == value)
     if name == "f32":
-        rounded = _to_f32(value, token)
-        return _shortest(rounded, 6, 9, lambda text: _to_f32(float(text), text) == rounded)
+        rounded = to_f32(value, token)
+        return _shortest(rounded, 6, 9, lambda text: to_f32(float(text), text) == rounded)
     return _format_small_float(value, token, name)
 
 
@@ -156,7 +156,9 @@ def _shortest(value: float, few: int, many: int, reads_back: Callable[[str], boo
     return text if math.isinf(value) or reads_back(text) else f"{value:.{many}g}"
 
 
-def _to_f32(value: float, token: str) -> float:
+def to_f32(value: float, token: str) -> float:
+    """The nearest number of single precision. Raises LiteralError, which quotes `token`, where it
+    is out of range."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hloopt.diagnostics import ShapeError
 from hloopt.ir.shapes.element_type import ELEMENT_TYPES, ElementType
-from hloopt.ir.shapes.layout import Layout, default_layout
+from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE, Layout, default_layout
 
 _Value = TypeVar("_Value")
 
@@ -70,6 +70,11 @@ class Shape:
         return any(d and size >= 0 for d, size in zip(self.dynamic, self.dimensions, strict=True))
 
     @property
+    def is_on_host(self) -> bool:
+        """Whether it is an array in the memory of the host; a tuple is nowhere."""
+        return self.is_array and self.layout.memory_space == HOST_MEMORY_SPACE
+
+    @property
     def rank(self) -> int:
         return len(self.dimensions)
 
@@ -99,6 +104,10 @@ class Shape:
         return array_shape(
             self.element_type.name, self.dimensions, self.dynamic, layout, self.is_buffer
         )
+
+    def with_memory_space(self, space: int) -> Shape:
+        """This array in another memory."""
+        return self.with_layout(self.layout._replace(memory_space=space))
 
     def with_element_type(self, name: str) -> Shape:
         """This array with another element type; for a tuple, each element's changed."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import pack, unpack
 
 from hloopt.ir.attributes.values.sharding_text import canonical_sharding
 from hloopt.ir.attributes.values.strings import split_dictionaries
 from hloopt.ir.instruction import Instruction
+from hloopt.ir.literals.literal_values import to_f32
 from hloopt.ir.shapes.shape import Shape, array_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
 from hloopt.passes.rewriting.rules import Builder, Match, RulePass, op, rule
@@ -24,8 +24,8 @@ class _Normalization:
         self.feature = int(match.root.attributes["feature_index"])
         self.others = [d for d in range(self.x.shape.rank) if d != self.feature]
         kind = self.x.shape.type_name
-        (epsilon,) = unpack("f", pack("f", float(match.root.attributes["epsilon"])))
-        self._epsilon = self.build.scalar(epsilon, array_shape(kind))
+        epsilon = match.root.attributes["epsilon"]
+        self._epsilon = self.build.scalar(to_f32(float(epsilon), epsilon), array_shape(kind))
         self._epsilons: dict[Instruction, Instruction] = {}
 
     def spread(self, per_feature: Instruction) -> Instruction:

@@ -66,7 +66,7 @@ def _reset_entry_layout(parameter: Instruction, slot: int) -> None:
 
 def _in_space(shape: Shape, slots: list[int], space: int) -> Shape:
     if not shape.is_tuple:
-        return shape.with_layout(shape.layout._replace(memory_space=space))
+        return shape.with_memory_space(space)
     starts = slots_of(shape).element_starts
     elements = []
     for number, first in enumerate(starts[:-1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import COLLECTIVES, Opcode
-from hloopt.passes.async_ops.host_transfers import is_on_host, is_transfer
+from hloopt.passes.async_ops.host_transfers import is_transfer
 
 
 def is_site(instruction: Instruction) -> bool:
@@ -20,4 +20,4 @@ def moved(site: Instruction) -> Instruction:
 
 def comes_from_host(transfer: Instruction) -> bool:
     """Whether a transfer brings a value to the device."""
-    return not is_on_host(transfer.shape)
+    return not transfer.shape.is_on_host

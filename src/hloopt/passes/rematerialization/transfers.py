@@ -46,7 +46,7 @@ def host_offload(item: Item, state: State, tracker: MemoryTracker) -> None:
     value = item.instruction
     users = _later_readers(item, tracker)
     size = state.sizes.of(value.shape)
-    in_host = value.shape.with_layout(value.shape.layout._replace(memory_space=space))
+    in_host = value.shape.with_memory_space(space)
     start, done = _transfer(value, in_host)
     start_back, done_back = _transfer(done, value.shape)
 

@@ -121,13 +121,17 @@ class TransferLoops:
 
     hazards: BufferHazards
     order: list[Instruction]
+    _loops: list[Instruction] | None = None
+    """Found for the first send-done: few computations have one."""
 
     def edges(self, instruction: Instruction, *, top_down: bool) -> Iterator[Edge]:
         """The edges between a send-done and loops: it comes before the first loop that follows the
         receive it waited for; scheduled top down, a receive after it begins after the loop."""
         if instruction.opcode is not Opcode.SEND_DONE:
             return
-        loops = self._loops()
+        if self._loops is None:
+            self._loops = [i for i in self.order if i.opcode is Opcode.WHILE]
+        loops = self._loops
         if not loops:
             return
         paths = self.hazards.reachability(instruction.parent)
@@ -144,6 +148,3 @@ class TransferLoops:
                     for after in instruction.control_successors:
                         if after.opcode is Opcode.RECV_DONE:
                             yield loop, after.operands[0]
-
-    def _loops(self) -> list[Instruction]:
-        return [i for i in self.order if i.opcode is Opcode.WHILE]

@@ -47,10 +47,10 @@ def search_module(
 ) -> SearchOutcome:
     """Improve the present orders of `computations`, which come callees first.
 
-    Where the module needs more memory than allowed, the order of its entry is changed first so that
-    it needs less, which may take longer. From there on no computation takes longer, or waits longer
-    for collectives, the module needs no more memory, and every rule of the scheduler holds. Raises
-    PipelineError where `options` name a solver that is not installed.
+    Where the module is allocated more than `memory_limit`, the order of the last one is changed
+    first so that it is allocated less, which may take longer. From there on no computation takes
+    longer, or waits longer for collectives, the module needs no more memory, and every rule of the
+    scheduler holds. Raises PipelineError where `options` name a solver that is not installed.
     """
     budget = SearchBudget(
         "a better schedule",
@@ -67,27 +67,28 @@ def search_module(
     return SearchOutcome(budget.taken, search.adopt())
 
 
-def _fit(scheduler: Scheduler, computation: Computation, limit: int) -> None:
+def _fit(scheduler: Scheduler, computation: Computation, packing: Packing, limit: int) -> bool:
     """Reorder a computation whose module is allocated more than `limit`, so that it is less.
 
     Less is alive at the peak then; where the packing leaves larger gaps for it, the order stays.
-    So do the orders of its callees.
+    So do the orders of its callees. Returns whether it is reordered.
     """
-    packing, life = Packing(computation.module), scheduler.life
-    allocated = packing.allocated
+    life, allocated = scheduler.life, packing.allocated
     if allocated <= limit:
-        return
+        return False
     state = initial_state(computation, scheduler)
     exposes = [False] * len(pairs_of(state, scheduler.model))
     problem = make_problem(state, scheduler.model, exposes, (1, 1), life.peak, shares(state))
     order = Order(problem)
     if not squeeze(order, limit - _gaps(packing, life)):
-        return
+        return False
     squeezed = [state.graph.instructions[node] for node in order.nodes]
-    if packing.fits(computation, squeezed) and packing.allocated < allocated:
-        computation.reorder(squeezed)
-        scheduler.tracker.forget(computation)
-        life.restart()
+    if not packing.fits(computation, squeezed) or packing.allocated >= allocated:
+        return False
+    computation.reorder(squeezed)
+    scheduler.tracker.forget(computation)
+    life.restart()
+    return True
 
 
 def _gaps(packing: Packing, life: BufferLife) -> int:
@@ -106,9 +107,9 @@ class ModuleSearch:
         life.restart()
         module = computations[0].module
         limit = options.memory_limit
-        if limit is not None:
-            _fit(scheduler, computations[-1], limit)
         self.packing = Packing(module, limit)
+        if limit is not None and _fit(scheduler, computations[-1], self.packing, limit):
+            self.packing = Packing(module, limit)  # what the plain orders took is allowed no more
         self.limit = life.peak
         """Bytes that may be alive at the module's peak."""
         if limit is not None:

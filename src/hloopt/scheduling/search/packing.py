@@ -38,7 +38,9 @@ class Packing:
         allowed = self._allowed
         before = self._orders[computation]
         self._orders[computation] = order
-        if self.allocated <= allowed:
+        allocated = self._packed()
+        if allocated <= allowed:
+            self.allocated = allocated
             return True
         self._orders[computation] = before
         return False
@@ -51,8 +53,12 @@ class Packing:
             return max(allocated, self._limit)
         return allocated + max(allocated // _ROUNDING, _LEAST_ROUNDING)
 
-    @property
+    @cached_property
     def allocated(self) -> int:
-        """Bytes of all allocations, in the orders that computations are given by now."""
+        """Bytes of all allocations, in the orders that computations are given by now. O(memory of
+        the module), once for these orders."""
+        return self._packed()
+
+    def _packed(self) -> int:
         assignment = BufferAssignment.of(self._module, orders=self._orders, backend=self._backend)
         return sum(allocation.size for allocation in assignment.allocations)

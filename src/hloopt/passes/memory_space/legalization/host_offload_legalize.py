@@ -10,7 +10,6 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.entry_layout import parse_entry_layout
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.memory_space.legalization.moving import move_out, swap
 from hloopt.passes.memory_space.legalization.regions import (
@@ -72,7 +71,7 @@ def _starts(module: Module) -> Iterator[Place]:
     parameters, _ = parse_entry_layout(stated or entry_layout(module))
     for parameter, shape in zip(module.entry.parameters, parameters, strict=True):
         for path, part in shape.subshapes():
-            if part.is_array and part.layout.memory_space == HOST_MEMORY_SPACE:
+            if part.is_on_host:
                 yield Place(parameter, path)
 
 

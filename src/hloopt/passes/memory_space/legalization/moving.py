@@ -93,10 +93,10 @@ def _bring_back(
     assert chain is not None
     call, shape, (user,) = chain[-1], piece.shape, piece.users
     space = call.shape.layout.memory_space
-    on_device = shape.with_layout(shape.layout._replace(memory_space=space))
+    on_device = shape.with_memory_space(space)
     piece.set_shape(laid_out(shape, layouts[0]))
     for link in chain[1:-1]:
-        link.set_shape(link.shape.with_layout(link.shape.layout._replace(memory_space=space)))
+        link.set_shape(link.shape.with_memory_space(space))
     new = piece.parent.add_clone(call, [piece])
     for name in ("metadata", "frontend_attributes"):
         new.set_attribute(name, None)
@@ -126,7 +126,7 @@ def _write_in(write: Instruction, layout: Layout) -> None:
     for link in chain[1:]:
         space = value.shape.layout.memory_space
         value = parent.add_clone(link, [value])
-        value.set_shape(link.shape.with_layout(link.shape.layout._replace(memory_space=space)))
+        value.set_shape(link.shape.with_memory_space(space))
     wanted = laid_out(value.shape, layout)
     if wanted is not value.shape:
         value = parent.add(Opcode.COPY, wanted, [value])

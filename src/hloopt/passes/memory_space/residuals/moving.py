@@ -42,7 +42,7 @@ def move_to_host(stack: Stack, indices: Indices) -> None:
 
 def in_host_memory(shape: Shape) -> Shape:
     """An array in the memory of the host."""
-    return shape.with_layout(shape.layout._replace(memory_space=HOST_MEMORY_SPACE))
+    return shape.with_memory_space(HOST_MEMORY_SPACE)
 
 
 def _by_fusion(reads: Iterable[Access]) -> dict[Instruction, list[Instruction]]:

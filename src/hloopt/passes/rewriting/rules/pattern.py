@@ -182,8 +182,9 @@ class Pattern:
 
     def where_known(self, test: Test) -> Pattern:
         """This pattern, for instructions that pass a test on nothing but their opcode and shape,
-        the shape of their first operand, and the value where they are constants or broadcasts of
-        constants: it is asked once for all that agree in these."""
+        the shape of their first operand, and the one value of all elements of a constant or of a
+        broadcast of one. A table asks once for all that agree in these, and leaves the rule out of
+        those that fail; a match asks again."""
         return Pattern(replace(each, known=(*each.known, test)) for each in self._variants)
 
     # -- matching -----------------------------------------------------------------------------
@@ -302,7 +303,7 @@ def constant() -> Pattern:
 
 def scalar_constant(equal_to: Scalar | None = None) -> Pattern:
     """A constant of rank 0; of this value, if one is given."""
-    found = constant().where_shape(lambda shape: not shape.dimensions)
+    found = constant().scalar()
     return found if equal_to is None else found.where_known(lambda c: scalar_of(c) == equal_to)
 
 

@@ -48,10 +48,10 @@ class LatencyHidingScheduler(ModulePass):
     themselves, and last with starts next to their dones, until the peak is below the limit; the
     pass refuses where none of that helps, and says what is alive at the peak.
 
-    Of a scheduling group that was begun all ready members may exceed an overlap limit, as where a
-    control dependency puts two of its starts before its first done. XLA gives up there ("Couldn't
-    find an annotated node to schedule"); this pass schedules what is left of the group like other
-    instructions, and a remark says so.
+    A scheduling group may get stuck half way: every member that is ready exceeds an overlap limit,
+    as where a control dependency puts two of its starts before its first done. XLA gives up there
+    ("Couldn't find an annotated node to schedule"); this pass schedules what is left of the group
+    like other instructions, and a remark says so.
 
     Statistics count the choices that each of XLA's rules decided, in all orders that were made,
     but for those between instructions that are alike to all but the last rules.

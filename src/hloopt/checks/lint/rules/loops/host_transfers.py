@@ -17,8 +17,6 @@ from hloopt.checks.view import View
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
-from hloopt.ir.shapes.shape import Shape
 from hloopt.options import Bytes, option
 
 _MIB = 1 << 20
@@ -138,17 +136,17 @@ def _copy_of(view: View, instruction: Instruction) -> _Transfer | None:
     if opcode is Opcode.COPY_START:
         [source] = instruction.operands
         target = instruction.shape.elements[0]
-        if _is_on_host(source.shape) is _is_on_host(target):
+        if source.shape.is_on_host is target.is_on_host:
             return None
-        kind = _direction("an asynchronous copy", to_host=_is_on_host(target))
+        kind = _direction("an asynchronous copy", to_host=target.is_on_host)
         return _Transfer(instruction, kind, leaf_bytes(target), True, True)
     is_asynchronous = opcode is Opcode.ASYNC_START
     work = wrapped(instruction) if is_asynchronous else instruction
     if work.opcode not in _COPIES:
         return None
     cost = view.subject.costs.of(work)
-    on_host = [_is_on_host(operand.shape) for operand in work.operands]
-    to_host = _is_on_host(work.shape)
+    on_host = [operand.shape.is_on_host for operand in work.operands]
+    to_host = work.shape.is_on_host
     if to_host:
         is_across = any(
             not is_there and operand.shape.is_array and operand.shape.dimensions
@@ -165,7 +163,3 @@ def _copy_of(view: View, instruction: Instruction) -> _Transfer | None:
 
 def _direction(what: str, *, to_host: bool) -> str:
     return f"{what} {'to' if to_host else 'from'} the host's memory"
-
-
-def _is_on_host(shape: Shape) -> bool:
-    return shape.is_array and shape.layout.memory_space == HOST_MEMORY_SPACE

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import ELEMENTWISE_UNARY, Opcode
-from hloopt.ir.shapes.layout import HOST_MEMORY_SPACE
 from hloopt.passes.rewriting.rules.pattern import op
 from hloopt.passes.rewriting.rules.rule import Missed, Result, rule
 from hloopt.passes.simplification.algsimp.options import AlgsimpMatch
@@ -60,8 +59,7 @@ def copy_of_copy(m: AlgsimpMatch) -> Result:
 
 
 def _touches_host(*values: Instruction) -> bool:
-    return any(v.shape.is_array and v.shape.layout.memory_space == HOST_MEMORY_SPACE
-               for v in values)  # fmt: skip
+    return any(value.shape.is_on_host for value in values)
 
 
 @rule(op("copy", "x"), dynamic=True, signature=is_as_its_operand)
