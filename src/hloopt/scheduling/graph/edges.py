@@ -31,8 +31,9 @@ class BufferHazards:
         """The readers of values that lie where a done's result lies, each before the start.
 
         Those that need the result are no such readers: they come after the done. `found` are
-        the edges of the computation so far, with which new ones must not make a cycle. O(uses of
-        the buffer's values in the computation · edges found), and once O(uses of them all).
+        the edges of the computation so far, with which new ones must not make a cycle: XLA:GPU
+        lets some do so, and dies ("Not all instructions have been scheduled"). O(uses of the
+        buffer's values in the computation · edges found), and once O(uses of them all).
         """
         flow = self.flow
         start = _start_of(done)
