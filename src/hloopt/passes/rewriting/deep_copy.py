@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from hloopt.analysis.async_operations import SEND_RECV
 from hloopt.analysis.dataflow import slots_of
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.shapes.shape import Shape
@@ -22,12 +23,13 @@ def deep_copy(
 ) -> tuple[Instruction, dict[int, Instruction]]:
     """`value` with its arrays in some slots copied, and these copies by slot.
 
-    `value` itself where none is. Tokens and buffers are never copied, tuples made anew. Linear in
-    the elements of tuples that hold a copied array. Raises ShapeError for tuples that are nested
-    too deeply.
+    `value` itself where none is. Tokens and buffers are never copied, nor is what a send or recv in
+    flight holds; tuples are made anew. Linear in the elements of tuples that hold a copied array.
+    Raises ShapeError for tuples that are nested too deeply.
     """
     parts = slots_of(value.shape).parts
-    chosen = sorted({slot for slot in slots if can_be_copied(parts[slot])}, reverse=True)
+    wanted = {slot for slot in slots if can_be_copied(parts[slot])}
+    chosen = sorted(wanted.difference(_slots_in_flight(value)), reverse=True)
     if not chosen:
         return value, {}
     value.shape.check_depth()
@@ -55,6 +57,19 @@ def deep_copy(
 def can_be_copied(shape: Shape) -> bool:
     """Whether a part of a shape is something that copies are made of."""
     return not (shape.is_tuple or shape.is_token or shape.is_buffer)
+
+
+def _slots_in_flight(value: Instruction) -> Iterator[int]:
+    """The slots of sends and recvs in nested tuples: these have one consumer, and stay whole."""
+    stack = [(value, 0)]
+    while stack:
+        inner, start = stack.pop()
+        slots = slots_of(inner.shape)
+        if inner.opcode in SEND_RECV:
+            yield from range(start, start + len(slots.parts))
+        elif inner.opcode is Opcode.TUPLE:
+            places = zip(inner.operands, slots.element_starts[:-1], strict=True)
+            stack += ((operand, start + first) for operand, first in places)
 
 
 class _Tuple:

@@ -257,3 +257,42 @@ def test_a_scheduled_module_stays_in_order() -> None:
     text = loop(after="z = f32[4,4] negate(s)\n").replace("tuple(d, g)", "tuple(d, z)")
     module = run_rounded(NAME, text.replace("HloModule m", "HloModule m, is_scheduled=true"))
     assert types(module, "s", "x") == ["f32", "bf16"]
+
+
+def test_a_recv_in_flight_in_the_state_stays_whole() -> None:
+    state = "((f32[4,4], u32[], token[]), f32[4,4], s32[])"
+    module = parse_module(f"""HloModule m
+    body {{
+      p = {state} parameter(0)
+      r = (f32[4,4], u32[], token[]) get-tuple-element(p), index=0
+      x = f32[4,4] get-tuple-element(p), index=1
+      i = s32[] get-tuple-element(p), index=2
+      one = s32[] constant(1)
+      next = s32[] add(i, one)
+      d = f32[4,4] dot(x, x), {DOT}
+      done = (f32[4,4], token[]) recv-done(r), channel_id=1
+      t = token[] after-all()
+      r2 = (f32[4,4], u32[], token[]) recv(t), channel_id=1, control-predecessors={{done}}
+      ROOT s = {state} tuple(r2, d, next)
+    }}
+    condition {{
+      q = {state} parameter(0)
+      j = s32[] get-tuple-element(q), index=2
+      n = s32[] constant(2)
+      ROOT less = pred[] compare(j, n), direction=LT
+    }}
+    ENTRY e {{
+      a = f32[4,4] parameter(0)
+      t0 = token[] after-all()
+      r0 = (f32[4,4], u32[], token[]) recv(t0), channel_id=1
+      zero = s32[] constant(0)
+      init = {state} tuple(r0, a, zero)
+      w = {state} while(init), condition=condition, body=body
+      g = (f32[4,4], u32[], token[]) get-tuple-element(w), index=0
+      ROOT done0 = (f32[4,4], token[]) recv-done(g), channel_id=1
+    }}""")
+    dots = {"opcodes": ["dot"]}
+    lower = {"operand": True, "output": True, "mixed": True, "operand_effectively_low": dots}
+    assert create_pass(NAME, {"float_support": lower}).run(module, PassContext())
+    assert [user.opcode for user in module["r0"].users] == [Opcode.TUPLE]
+    assert module["d"].shape.type_name == "bf16"
