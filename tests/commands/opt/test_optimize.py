@@ -140,6 +140,7 @@ def test_the_page_has_both_timelines(
         "<dt>step",
     ):
         assert words in text
+    assert 0 < text.index("const $ = ") < text.index("$(side)")
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ def html_page(
 ) -> str:
     """A document with the styles and scripts `assets/PART.css` and `.js`, those of all pages first.
 
-    Scripts find `data` parsed in `data`, and can call `showTip(event, lines)`. `notices` stand
-    above all else: what keeps the figures from being what a reader takes them for. `blocks` are
-    texts that scripts unpack by their names; `style` is CSS beside that of the parts.
+    Scripts find `data` parsed in `data`, and can call `$(id)` and `showTip(event, lines)`.
+    `notices` stand above all else: what keeps the figures from being what a reader takes them for.
+    `blocks` are texts that scripts unpack by their names; `style` is CSS beside that of the parts.
     """
     parts = ("page", *parts)
     styles, scripts = ("".join(_texts(parts, kind)) for kind in ("css", "js"))

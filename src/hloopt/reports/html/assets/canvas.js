@@ -1,4 +1,3 @@
-const $ = id => document.getElementById(id);
 const LABELS = 88;  // pixels left of the pictures
 const AXIS = 20;  // pixels of an axis of time
 

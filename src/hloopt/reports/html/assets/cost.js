@@ -1,4 +1,3 @@
-const $ = id => document.getElementById(id);
 const linesOf = element => data[element.dataset?.i];
 
 for (const picture of document.querySelectorAll("svg")) {

@@ -1,6 +1,7 @@
 "use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
-const tip = document.getElementById("tip");
+const $ = id => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const tip = $("tip");
 
 // Show lines of text beside a place in the window, inside of it; nothing without lines.
 function showTip({ clientX, clientY }, lines) {
