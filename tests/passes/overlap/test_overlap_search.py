@@ -91,6 +91,13 @@ def test_what_does_not_fit_is_not_done(layers: str) -> None:
     assert any(reason.startswith("combine") for reason in tight)
 
 
+def test_a_limit_does_not_keep_the_scheduler_from_what_fits(root: Path) -> None:
+    text = (root / "testdata/fsdp_layers_8dev.after_spmd_partitioning.hlo").read_text("utf-8")
+    limit = {"memory_limit": 256 << 20, "decisions": ["pipeline"]}
+    (gain,) = (r.reason for r in decided(text, **limit).remarks if r.kind == "analysis")
+    assert gain.startswith("pipeline %all_gather.3 backward: 5.646 ms to 4.321 ms, +")
+
+
 @pytest.mark.parametrize(
     ("family", "beginning"),
     [("pipeline", "pipeline %"), ("combine", "combine all-gathers")],

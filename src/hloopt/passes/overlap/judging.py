@@ -144,14 +144,15 @@ class Judge:
 
     @property
     def _scheduler(self) -> dict[str, Any]:
-        """The options of the scheduler, but for its search."""
+        """The options of the scheduler, but for its search: it minds the memory of the target, not a
+        limit, within which it would leave collectives exposed that overlap and fit. Decisions and
+        the search for an order keep to the limit."""
         options = self.options
         return {
             "preset": "xla-gpu",
             "target": options.target,
             "cost_model": options.cost_model,
             "parallel_collective_overlap_limit": options.overlap_limit,
-            "device_memory_size": options.memory_limit,
         }
 
     @property
