@@ -89,6 +89,16 @@ PICTURES = (
         height=860,
     ),
     Picture(
+        "optimize-page",
+        "What decisions make of the step",
+        "The loop in XLA:GPU's order, and what `hloopt optimize` makes of it where the "
+        "device has 96 MiB more: each decision with what it bought, and both timelines.",
+        "hloopt optimize build/before.hlo --target h100_sxm --limit 288MiB --iterations 30 "
+        "-o build/best.hlo --html build/best.html",
+        page="build/best.html",
+        height=1360,
+    ),
+    Picture(
         "diff",
         "What differs between two dumps",
         "Instructions are matched by what they compute, not by their names. Then sizes of XLA's "

@@ -144,9 +144,11 @@ class Judge:
 
     @property
     def _scheduler(self) -> dict[str, Any]:
-        """The options of the scheduler, but for its search: it minds the memory of the target, not a
-        limit, within which it would leave collectives exposed that overlap and fit. Decisions and
-        the search for an order keep to the limit."""
+        """The options of the scheduler, but for its search.
+
+        It minds the memory of the target: near the limit it would leave collectives exposed though
+        they overlap within it. Decisions and the search for an order keep to the limit.
+        """
         options = self.options
         return {
             "preset": "xla-gpu",
