@@ -110,10 +110,23 @@ class Judge:
         return module
 
     def _marked(self, draft: Draft, order: Mapping[str, object] | None) -> Module:
-        """A copy as XLA:GPU runs it, scheduled; starts of collectives say what they are of."""
+        """A copy as XLA:GPU runs it, scheduled; starts of collectives say what they are of.
+
+        Near its limit of memory the scheduler leaves collectives exposed, though they may fit when
+        they overlap: it is given the limit only where the program does not fit without.
+        """
+        module = self._scheduled(draft, order, None)
+        limit = self.options.memory_limit
+        if limit is None or _allocated(module) <= limit:
+            return module
+        return self._scheduled(draft, order, limit)
+
+    def _scheduled(
+        self, draft: Draft, order: Mapping[str, object] | None, limit: int | None
+    ) -> Module:
         module, _ = clone_module(draft.module)
         _mark(module)
-        run_passes(module, _with_late(self._passes(order), draft.decisions))
+        run_passes(module, _with_late(self._passes(order, limit), draft.decisions))
         return module
 
     def figures(self, module: Module) -> Figures:
@@ -125,7 +138,7 @@ class Judge:
             smooth_seconds=self.smooth_seconds(module),
             scheduler_seconds=self._scheduler_seconds(module),
             exposed=run.exposed / second,
-            allocated=analyze_memory(module, backend=GPU).statistics.total_allocation_bytes,
+            allocated=_allocated(module),
             waits=_waits(run, second),
         )
 
@@ -144,11 +157,7 @@ class Judge:
 
     @property
     def _scheduler(self) -> dict[str, Any]:
-        """The options of the scheduler, but for its search.
-
-        It minds the memory of the target: near the limit it would leave collectives exposed though
-        they overlap within it. Decisions and the search for an order keep to the limit.
-        """
+        """The options of the scheduler, but for its search and its memory."""
         options = self.options
         return {
             "preset": "xla-gpu",
@@ -168,8 +177,8 @@ class Judge:
         is_sol = config.model_choice.for_target() == "sol"
         return replace(config, smooth_tables=True) if is_sol else config
 
-    def _passes(self, order: Mapping[str, object] | None) -> list[PassRun]:
-        search = None if order is None else dict(order)
+    def _passes(self, order: Mapping[str, object] | None, limit: int | None) -> list[PassRun]:
+        memory = {"device_memory_size": limit, "search": None if order is None else dict(order)}
         return [
             "host-compute-asyncifier",
             ("host-memory-transfer-asyncifier", {"fused": True}),
@@ -182,7 +191,7 @@ class Judge:
             ("copy-insertion", {"alias_info": "gpu"}),
             ("hlo-memory-scheduler", {"preset": "xla-gpu"}),
             ("legalize-scheduling-annotations", {"keep_sync_annotation": "gpu-gemms"}),
-            ("latency-hiding-scheduler", {**self._scheduler, "search": search}),
+            ("latency-hiding-scheduler", {**self._scheduler, **memory}),
             "gpu-convert-async-collectives-to-sync",
         ]
 
@@ -219,6 +228,10 @@ def _simulated(
     if not of_scheduler:
         times = RunTimes(times, module)
     return simulate(module, times, Streams(GpuResourceTracker(config)), loops="trips")
+
+
+def _allocated(module: Module) -> int:
+    return analyze_memory(module, backend=GPU).statistics.total_allocation_bytes
 
 
 def _cycles_per_second(run: Simulation) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from hloopt.diagnostics import PassRefused, counted
@@ -58,7 +59,8 @@ class MemorySearchPass(DecidingPass):
         limit = options.memory_limit
         if limit is None:
             limit = load_target(str(options.target)).memory_size
-        judge = Judge(options)
+        # The scheduler minds memory only where a decision says so: that makes steps longer.
+        judge = Judge(replace(options, memory_limit=None))
         given = given_program(module, judge)
         if given.allocated <= limit:
             context.missed(module.entry.root, f"it fits: {_needs(given, limit)}")
