@@ -24,7 +24,7 @@ def agree_elsewhere(
 
     `passes` run on the results first: what these remove does not count.
     """
-    outputs = _inlined(before).entry.root.operands
+    outputs = _outputs(_inlined(before))
     behind = [any(map(excused, depth_first([each], lambda i: i.operands))) for each in outputs]
     rest = [_rest(result, behind, passes) for result in results]
     return None not in rest and len(set(rest)) == 1
@@ -33,11 +33,10 @@ def agree_elsewhere(
 def _rest(result: Module, behind: Sequence[bool], passes: Sequence[str]) -> str | None:
     """The fingerprint of a result without some of its outputs; None where it has others."""
     module = _inlined(result)
-    entry = module.entry
-    if entry.root.opcode is not Opcode.TUPLE or len(entry.root.operands) != len(behind):
+    entry, outputs = module.entry, _outputs(module)
+    if len(outputs) != len(behind):
         return None
-    outputs = zip(entry.root.operands, behind, strict=True)
-    kept = [output for output, is_behind in outputs if not is_behind]
+    kept = [each for each, is_behind in zip(outputs, behind, strict=True) if not is_behind]
     entry.set_root(entry.add(Opcode.TUPLE, tuple_shape([each.shape for each in kept]), kept))
     module.set_attribute("entry_computation_layout", None)
     for name in ("dce", *passes, "dce"):
@@ -45,6 +44,17 @@ def _rest(result: Module, behind: Sequence[bool], passes: Sequence[str]) -> str 
     for instruction in module.instructions():
         instruction.shape = without_layout(instruction.shape)
     return fingerprint(module)
+
+
+def _outputs(module: Module) -> list[Instruction]:
+    """The outputs of a module; what gives several by itself is read for each."""
+    root = module.entry.root
+    if root.opcode is Opcode.TUPLE or not root.shape.is_tuple:
+        return list(root.operands) if root.opcode is Opcode.TUPLE else [root]
+    return [
+        module.entry.add(Opcode.GET_TUPLE_ELEMENT, shape, [root], attributes={"index": str(number)})
+        for number, shape in enumerate(root.shape.elements)
+    ]
 
 
 def _inlined(module: Module) -> Module:

@@ -70,6 +70,12 @@ def largest(name: str, other: str = "negate(q)") -> str:
     return program("bf16[2]{0}", *lines, other=other)
 
 
+def alone(name: str) -> str:
+    lines = ("p = bf16[4]{0} parameter(0)", "c = bf16[4]{0} copy(p)")
+    root = f"ROOT t = (bf16[2]{{0}}, s32[2]{{0}}) topk({name}), k=2, largest=true"
+    return "\n  ".join(("HloModule m\nENTRY main {", *lines, root)) + "\n}\n"
+
+
 def joined(*lines: str, other: str = "negate(q)") -> str:
     lines = ("p = u8[2]{0} parameter(0)", *lines)
     return program("u16[]", *lines, before=JOIN, other=other)
@@ -160,3 +166,8 @@ def test_integers_become_truth_values_by_a_convert_or_a_bitcast() -> None:
     assert holds(CONVERTS_TO_PRED, before("pred"), theirs, ours)
     assert not holds(CONVERTS_TO_PRED, before("u8"), theirs, ours)
     assert not holds(CONVERTS_TO_PRED, before("pred"), theirs, other)
+
+
+def test_an_operation_may_give_all_outputs_by_itself() -> None:
+    assert holds(PACKS_TOPK, alone("p"), alone("p"), alone("c"))
+    assert not holds(PACKS_TOPK, alone("p"), alone("p"), largest("c"))
