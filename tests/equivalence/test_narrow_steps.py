@@ -118,3 +118,45 @@ ENTRY e {
     assert mismatch is not None
     assert "stopped after" in mismatch.reason
     assert not mismatch.is_decided
+
+
+ONE_BY_ONE = """HloModule m
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY e {
+  p = bf16[12000,8]{1,0} parameter(0)
+  c = f32[12000,8]{1,0} convert(p)
+  a = f32[12000,8]{1,0} logistic(c)
+  z = f32[] constant(0)
+  r = f32[8]{0} reduce(a, z), dimensions={0}, to_apply=sum
+  ROOT o = bf16[8]{0} convert(r)
+}
+"""
+BY_GROUPS = ONE_BY_ONE.replace(
+    "  r = f32[8]{0} reduce(a, z)",
+    "  g = f32[375,32,8]{2,1,0} reshape(a)\n"
+    "  h = f32[375,8]{1,0} reduce(g, z), dimensions={1}, to_apply=sum\n"
+    "  r = f32[8]{0} reduce(h, z)",
+)
+
+
+def test_sums_of_many_terms_of_one_sign_may_be_off_by_more() -> None:
+    """Their partial sums grow with the number of terms, and what each addition rounds with them."""
+    assert compare(ONE_BY_ONE, BY_GROUPS) is None
+
+
+def test_a_term_too_few_of_many_is_found() -> None:
+    short = BY_GROUPS.replace("reshape(a)", "reshape(t)").replace(
+        "  g = ",
+        "  s = f32[11999,8]{1,0} slice(a), slice={[0:11999], [0:8]}\n"
+        "  t = f32[12000,8]{1,0} pad(s, z), padding=0_1x0_0\n"
+        "  g = ",
+    )
+    mismatch = compare(ONE_BY_ONE, short)
+    assert mismatch is not None
+    assert mismatch.is_decided

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from hloopt.analysis.fingerprint import fingerprint
 from hloopt.ir import Module, Opcode
 from hloopt.ir.attributes.values import parse_ints
+from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.shape import without_layout
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
 from hloopt.text import parse_module, print_module
+from pass_answers_lib.outputs import Excused, agree_elsewhere
 
 
 class Modules(NamedTuple):
@@ -104,9 +106,53 @@ def _converts_to_other_layout(modules: Modules) -> bool:
     )
 
 
-def _gathers_scalar(modules: Modules) -> bool:
-    gathers = modules.before.instructions(Opcode.GATHER)
-    return any(each.operands[0].shape.is_scalar for each in gathers)
+def _only_behind(modules: Modules, excused: Excused, *passes: str) -> bool:
+    """Whether results differ only in what is computed from excused operations of the program."""
+    return any(map(excused, modules.before.instructions())) and agree_elsewhere(
+        excused, modules.before, (modules.theirs, modules.ours), passes
+    )
+
+
+def _has_fewer(opcode: Opcode, ours: Module, theirs: Module) -> bool:
+    return count(ours, opcode) < count(theirs, opcode)
+
+
+def _gathers_scalar(each: Instruction) -> bool:
+    return each.opcode is Opcode.GATHER and each.operands[0].shape.is_scalar
+
+
+def _is_large_reduce(each: Instruction) -> bool:
+    return each.opcode is Opcode.REDUCE and each.operands[0].shape.element_count() > _LARGEST
+
+
+def _is_topk_of_bf16(each: Instruction) -> bool:
+    return each.opcode is Opcode.TOPK and each.operands[0].shape.type_name == "bf16"
+
+
+def _joins(each: Instruction) -> bool:
+    """Whether an instruction is a bitcast-convert to a type of more bits."""
+    return each.opcode is Opcode.BITCAST_CONVERT and _bits(each) > _bits(each.operands[0])
+
+
+def _gives_pred(each: Instruction) -> bool:
+    return _splits(each) and each.shape.type_name == "pred"
+
+
+def _splits(each: Instruction) -> bool:
+    return each.opcode is Opcode.BITCAST_CONVERT and _bits(each) < _bits(each.operands[0])
+
+
+def _agree_in_all(modules: Modules, *passes: str) -> bool:
+    """Whether results agree in all outputs, once passes ran on them."""
+    results = (modules.theirs, modules.ours)
+    return agree_elsewhere(lambda each: False, modules.before, results, passes)
+
+
+def _bits(each: Instruction) -> int:
+    """The bits of an element as a bitcast-convert sees it."""
+    element = each.shape.element_type
+    assert element is not None
+    return 8 if element.name == "pred" else element.bits
 
 
 def _longest_state(module: Module) -> int:
@@ -121,9 +167,9 @@ REPEATS_INIT = Cause(
 )
 LEFT_TO_LIBRARY = Cause(
     "XLA:CPU leaves large sums, and largest and smallest elements, to a library",
-    lambda modules: any(
-        each.operands[0].shape.element_count() > _LARGEST
-        for each in modules.before.instructions(Opcode.REDUCE)
+    lambda modules: (
+        _has_fewer(Opcode.REDUCE_WINDOW, modules.theirs, modules.ours)
+        and _only_behind(modules, _is_large_reduce)
     ),
 )
 STOPS_AT_TUPLE = Cause(
@@ -146,18 +192,34 @@ READS_OTHER_LAYOUT = Cause(
 )
 GATHERS_SCALAR = Cause(
     "newer XLA, as ours, broadcasts a scalar where this one gathers from it",
-    _gathers_scalar,
+    lambda modules: (
+        _has_fewer(Opcode.GATHER, modules.ours, modules.theirs)
+        and _only_behind(modules, _gathers_scalar)
+    ),
 )
-NEWER_BITCASTS = Cause(
-    "newer XLA, as ours, makes fewer or other instructions",
-    lambda modules: count(modules.before, Opcode.BITCAST_CONVERT) > 0,
+BITCASTS_DO_NOTHING = Cause(
+    "XLA splits elements with reshapes, broadcasts and bitcast-converts beside, which do nothing",
+    lambda modules: (
+        any(map(_splits, modules.before.instructions())) and _agree_in_all(modules, "algsimp")
+    ),
+)
+JOINS_BY_REDUCE = Cause(
+    "XLA joins elements by a reduce; newer XLA, as ours, by slices",
+    lambda modules: (
+        _has_fewer(Opcode.REDUCE, modules.ours, modules.theirs)
+        and _only_behind(modules, _joins, "algsimp")
+    ),
+)
+CONVERTS_TO_PRED = Cause(
+    "newer XLA, as ours, converts integers to pred, this one bitcast-converts them",
+    lambda modules: (
+        any(map(_gives_pred, modules.before.instructions()))
+        and _only_behind(modules, lambda each: _gives_pred(each) or _joins(each), "algsimp")
+    ),
 )
 PACKS_TOPK = Cause(
     "newer XLA, as ours, packs values of bf16 and indices into one number",
-    lambda modules: any(
-        each.operands[0].shape.type_name == "bf16"
-        for each in modules.before.instructions(Opcode.TOPK)
-    ),
+    lambda modules: _only_behind(modules, _is_topk_of_bf16),
 )
 HOISTS_LEFTOVERS = Cause(
     "XLA also hoists what the hoisting from an inner loop left, which nothing reads",

@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 from hloopt.ir import Opcode
 from pass_answers_lib.causes import (
+    BITCASTS_DO_NOTHING,
+    CONVERTS_TO_PRED,
     GATHERS_SCALAR,
     HOISTS_LEFTOVERS,
+    JOINS_BY_REDUCE,
     KEEPS_CONVERTED_LAYOUT,
     KEEPS_SCANS,
     LAYOUTS,
     LEFT_TO_LIBRARY,
     MADE_TWICE,
     MOVES_CONTROL,
-    NEWER_BITCASTS,
     PACKS_TOPK,
     READS_OTHER_LAYOUT,
     REPEATS_INIT,
@@ -134,7 +136,9 @@ GENERATED = {
         for_batch_norms,
         options=",".join(f"rewrite_{kind}_op=true" for kind in ("training", "inference", "grad")),
     ),
-    "bitcast_dtypes_expander": _on_cpu(for_bitcasts, (NEWER_BITCASTS,)),
+    "bitcast_dtypes_expander": _on_cpu(
+        for_bitcasts, (BITCASTS_DO_NOTHING, JOINS_BY_REDUCE, CONVERTS_TO_PRED)
+    ),
     "broadcast_canonicalizer": _on_cpu(for_broadcasts),
     "convolution-group-converter": _on_cpu(
         for_batch_groups, options="convert_batch_groups_only=true"

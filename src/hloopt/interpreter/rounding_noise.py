@@ -26,7 +26,8 @@ from hloopt.ir.opcode import Opcode
 _POOL = 1 << 16
 _SUMS = 4
 """Terms of mean 0 that are summed up one after the other have partial sums of up to their root mean
-square times the square root of their number N, each of which is rounded: N over this, in all."""
+square times the square root of their number N, each of which is rounded: N over this, in all. Of
+another mean, they have partial sums up to the whole: the square root of N over this times that."""
 
 
 class MovableRoundings(NamedTuple):
@@ -73,7 +74,8 @@ class RoundingNoise:
                 error = _error_of_sum(instruction, terms, operands)
                 if error and self._moves_in_sums and instruction.opcode in _REDUCTIONS:
                     value = self._moved_in_steps(instruction, value, terms)
-                return self._disturbed(instruction, value, error) if error else value
+                growth = max(sqrt(terms) / _SUMS - 1, 0.0)  # all are off by one unit anyway
+                return self._disturbed(instruction, value, error, growth) if error else value
             if isinstance(value, tuple) or not _can_be_disturbed(value.dtype):
                 return self._disturbed(instruction, value)
             inexact = is_inexact(instruction, value, operands, by_bits=not self._moves)
@@ -120,23 +122,27 @@ class RoundingNoise:
         )
         return np.where(np.isfinite(moved), moved, value)
 
-    def _disturbed(self, instruction: Instruction, value: Value, error: float = 0.0) -> Value:
-        """A value that is off by up to `error`, in units in the last place of 1, and one of its own
-        where its last bits tell that it was rounded."""
+    def _disturbed(
+        self, instruction: Instruction, value: Value, error: float = 0.0, growth: float = 0.0
+    ) -> Value:
+        """A value that is off by up to `error`, in units in the last place of 1, by `growth` of its
+        own, and by one of these more where its last bits tell that it was rounded."""
         if isinstance(value, tuple):
-            return tuple(self._disturbed(instruction, element, error) for element in value)
+            return tuple(self._disturbed(instruction, each, error, growth) for each in value)
         if value is None or not _can_be_disturbed(value.dtype):
             return value
         if value.dtype.kind == "c":
             parts = np.asarray(value, order="C")[..., None].view(f"f{value.dtype.itemsize // 2}")
-            parts = self._disturbed(instruction, parts, error)
+            parts = self._disturbed(instruction, parts, error, growth)
             return parts.view(value.dtype).reshape(value.shape)
         inexact = np.asarray(True) if self._moves else has_last_bits(value)
         if error:
             is_once = self._moves and not self._moves_in_sums
             dtype = computing_type(value.dtype) if is_once else value.dtype
-            eps = float(float_info(dtype).eps)
-            moved = (value + self._pattern(instruction, value) * (error * eps)).astype(value.dtype)
+            eps = np.float32(float_info(dtype).eps)
+            with np.errstate(all="ignore"):
+                off = (error + np.abs(value) * np.float32(growth)) * eps
+                moved = (value + self._pattern(instruction, value) * off).astype(value.dtype)
             value = np.where(np.isfinite(moved), moved, value)
         return self._stepped(instruction, value, inexact)
 

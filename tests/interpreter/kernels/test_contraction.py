@@ -129,6 +129,20 @@ def test_ragged_rows_take_the_matrix_of_their_group() -> None:
     )
 
 
+def test_ragged_sums_become_integers_as_they_are() -> None:
+    """XLA:CPU's result_caster leaves them alone: nothing rounds 257.5 to bf16, which has 258."""
+    attributes = (
+        "lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, "
+        "rhs_group_dims={0}"
+    )
+    text = _ragged("1,2", "3,2,1", "3", "1,1", attributes)
+    text = text.replace("= f32", "= bf16").replace("ROOT d = bf16", "ROOT d = s32")
+    p, q = np.array([[256, 1]]), np.array([[[1], [1.5]]] * 3)
+    groups = np.array([1, 0, 0], np.int32)
+    found = run(text, p.astype(ml_dtypes.bfloat16), q.astype(ml_dtypes.bfloat16), groups)
+    assert found[0, 0] == 257
+
+
 def test_ragged_contraction_gives_a_result_per_group() -> None:
     p, q = _random(5, 4), _random(4, 6)
     attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}, lhs_ragged_dims={1}"

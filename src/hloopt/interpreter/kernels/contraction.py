@@ -113,13 +113,15 @@ def ragged_dot(
     one result per group, in front; a batch one pairs the groups of both sides. What is beyond
     the last group gives zeros. One multiplication per group (and per element of the dimensions
     that have group sizes of their own).
+
+    Sums of floats become integers as they are: what XLA:CPU's result_caster does for a dot, which
+    is rounded to the operands' type first, it does not for this.
     """
     dimensions = Dimensions.of(instruction)
     (ragged,) = parse_ints(instruction.attributes["lhs_ragged_dims"])
     groups = parse_ints(instruction.attributes.get("rhs_group_dims", "{}"))
     dtype = dtype_of_shape(instruction.shape)
-    operands = joint_dtype(lhs, rhs)
-    wide = product_dtype(operands, dtype)
+    wide = product_dtype(joint_dtype(lhs, rhs), dtype)
     lhs, rhs = lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
     prefix = _group_prefix(dimensions, lhs.ndim, ragged) if group_sizes.ndim > 1 else []
     pairs = dict(zip(dimensions.lhs_batch, dimensions.rhs_batch, strict=True))
@@ -157,7 +159,7 @@ def ragged_dot(
                 right[group][_index(rhs_part, right.ndim - 1)],
                 plans.limits.tick(),
             )
-    return product_as(dtype, result, operands)
+    return converted(result, dtype)
 
 
 def _group_prefix(dimensions: Dimensions, rank: int, ragged: int) -> list[int]:

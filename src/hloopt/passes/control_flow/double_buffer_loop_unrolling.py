@@ -49,7 +49,8 @@ class DoubleBufferLoopUnrolling(ModulePass):
     dependencies let what reads the state in a copy wait for the trip before, but for collectives,
     and for arithmetic with a constant, which may be folded. Copied collectives get channel ids of
     their own; `known_trip_count`, `known_init_step` and `dynamic_variables` of the backend_config
-    follow. Inner loops come first. If anything changed, the call graph is flattened.
+    follow, and `dynamic_slice_config` of slices, as in newer XLA. Inner loops come first. If
+    anything changed, the call graph is flattened.
 
     A loop stays unless its trip count, two at least, is proved from its text: XLA believes
     `known_trip_count`. It stays, too, where body or condition have side effects, for which only
@@ -140,7 +141,7 @@ class DoubleBufferLoopUnrolling(ModulePass):
             loop.set_called((clone_to_change(body), condition))
         trips = loop_trips(loop).computed or 0
         if self.options.unroll_strategy == "full-unroll":
-            unroller.repeat(loop, "full_unroll_clone", trips)
+            unroller.repeat(loop, "full_unroll_clone", trips, to_one=True)
             restate(loop, 1)
             return []
         peeled: list[Instruction] = []

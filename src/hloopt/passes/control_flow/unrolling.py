@@ -14,6 +14,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier, Copies
+from hloopt.passes.control_flow.slice_places import restate_slices
 
 
 def communicates(instruction: Instruction) -> bool:
@@ -33,9 +34,10 @@ class Unroller:
         self._names = module.instruction_names
         self._copier = Copier(module, unique_channel_id=True)
 
-    def repeat(self, loop: Instruction, suffix: str, count: int) -> None:
+    def repeat(self, loop: Instruction, suffix: str, count: int, *, to_one: bool = False) -> None:
         """Let each trip of a loop do the work of `count`, which its trip count is a multiple of.
 
+        With `to_one` these are all trips.
         O(count · (instructions of the body + elements of its state · what reads them)).
         """
         body = loop.called[0]
@@ -45,9 +47,11 @@ class Unroller:
         waiting = list(dict.fromkeys(use for use in reads if not _may_be_early(use)))
         previous = body.root
         name_of = {instruction: instruction.name for instruction in order}
+        factor = 0 if to_one else count
         ends: Sequence[Instruction] = body.root.operands
         for number in range(1, count):
             copies = self._copy(order, {state: previous}, body, suffix, name_of)
+            restate_slices((copies[i] for i in order), later=number, factor=factor)
             is_last = number == count - 1
             for use in waiting:
                 if use is not body.root or is_last:
@@ -56,6 +60,7 @@ class Unroller:
             previous, ends = copies[body.root], [copies[end] for end in body.root.operands]
             name_of = {instruction: copies[instruction].name for instruction in order}
         body.set_root(previous)
+        restate_slices(order, later=0, factor=factor)
 
     def peel(self, loop: Instruction, suffix: str) -> list[Instruction]:
         """Do the work of the first trip before a loop that makes one; returns the copies.
@@ -72,7 +77,10 @@ class Unroller:
             for read in state.users:
                 copies[read].add_control_predecessor(predecessor)
         loop.set_operands([copies[body.root]])
-        return [copies[instruction] for instruction in order]
+        peeled = [copies[instruction] for instruction in order]
+        restate_slices(peeled, later=0, factor=0)
+        restate_slices(order, later=1, factor=1)
+        return peeled
 
     def _copy(
         self,

@@ -1,0 +1,74 @@
+"""Notes on where dynamic slices are in each trip of a loop, for XLA:GPU: `dynamic_slice_config`.
+
+A slice is `byte_offset` bytes into its array, and `byte_stride` further on in each trip of the loop
+that is `loop_index` loops out from it; without a `loop_index` it is at one place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hloopt.ir.attributes.backend_config import backend_config, without_field
+from hloopt.ir.computation import Computation
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.opcode import Opcode
+
+NOTE = "dynamic_slice_config"
+
+
+def restate_slices(body: Iterable[Instruction], *, later: int, factor: int) -> None:
+    """State where slices of a loop's body are whose first trip was so many trips `later`.
+
+    Further trips are `factor` times as far apart; 0 for what runs once. Notes on loops further out
+    go, and those on this one in computations that are called in several places. O(instructions of
+    the body and of what it calls).
+    """
+    for instruction, depth, is_own in _with_called(body):
+        if NOTE not in instruction.attributes.get("backend_config", ""):
+            continue
+        config = backend_config(instruction)
+        note = config.get(NOTE)
+        if not isinstance(note, dict) or "loop_index" not in note:
+            continue
+        try:
+            index, offset, stride = (int(note.get(name, 0)) for name in _FIELDS)
+        except (TypeError, ValueError):
+            continue
+        if index == depth and is_own:
+            moved = _note(note, offset + later * stride, factor * stride)
+            text = json.dumps({**config, NOTE: moved}, separators=(",", ":"))
+            instruction.set_attribute("backend_config", text)
+        elif index >= depth:
+            instruction.set_attribute("backend_config", without_field(instruction, NOTE))
+
+
+_FIELDS = ("loop_index", "byte_offset", "byte_stride")
+
+
+def _note(note: dict[str, Any], offset: int, stride: int) -> dict[str, Any]:
+    """The note with another offset and stride, each a string where it was one."""
+    found = {
+        **note,
+        "byte_offset": type(note.get("byte_offset", 0))(offset),
+        "byte_stride": type(note.get("byte_stride", 0))(stride),
+    }
+    if not stride:
+        del found["loop_index"]
+    return found
+
+
+def _with_called(body: Iterable[Instruction]) -> Iterator[tuple[Instruction, int, bool]]:
+    """The instructions of a body and of what it calls, with the number of loops between, and
+    whether they run in one place only."""
+    stack = [(instruction, 0, True) for instruction in body]
+    seen: set[Computation] = set()
+    while stack:
+        instruction, depth, is_own = stack.pop()
+        yield instruction, depth, is_own
+        deeper = depth + (instruction.opcode is Opcode.WHILE)
+        for called in set(instruction.called) - seen:
+            seen.add(called)
+            own = is_own and len(called.callers) == 1
+            stack += [(each, deeper, own) for each in called.instructions]
