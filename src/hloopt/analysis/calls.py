@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -12,12 +12,12 @@ from hloopt.ir.ordering import depth_first, post_order
 
 
 def calls_by_computation(
-    module: Module, order: Callable[[Computation], Sequence[Instruction]] = post_order
+    module: Module, order: Callable[[Computation], Iterable[Instruction]] = post_order
 ) -> dict[Computation, list[Instruction]]:
     """The instructions that call something, by the computation they are in.
 
-    In post-order, which `order` saves the time to find; in the order of the schedule where there
-    is one.
+    In post-order, or as `order` gives them, which saves time; in the order of the schedule where
+    there is one.
     """
     return {
         computation: _in_order(computation, found, order)
@@ -37,7 +37,7 @@ def unordered_calls(module: Module) -> dict[Computation, dict[Instruction, None]
 def _in_order(
     computation: Computation,
     calls: dict[Instruction, None],
-    order: Callable[[Computation], Sequence[Instruction]],
+    order: Callable[[Computation], Iterable[Instruction]],
 ) -> list[Instruction]:
     if len(calls) == 1:
         return list(calls)

@@ -91,21 +91,6 @@ def post_order(computation: Computation, *, before_printing: bool = False) -> li
     return depth_first(ends, dependencies)
 
 
-class PostOrders:
-    """The post-orders of computations, each found once until the computation changes."""
-
-    def __init__(self) -> None:
-        self._known: dict[Computation, tuple[int, list[Instruction]]] = {}
-
-    def of(self, computation: Computation) -> list[Instruction]:
-        """The post-order of a computation: not to be changed. O(1) where it is known."""
-        version, order = self._known.get(computation, (-1, []))
-        if version != computation.version:
-            order = post_order(computation)
-            self._known[computation] = computation.version, order
-        return order
-
-
 def stable_order(computation: Computation) -> list[Instruction]:
     """The order of the list, disturbed only where an operand stands behind its user.
 
@@ -113,8 +98,9 @@ def stable_order(computation: Computation) -> list[Instruction]:
     """
     seen: set[Instruction] = set()
     for instruction in computation.instructions:
-        if not seen.issuperset(instruction.operands) or not seen.issuperset(
+        if not seen.issuperset(instruction.operands) or (
             instruction.control_predecessors
+            and not seen.issuperset(instruction.control_predecessors)
         ):
             return depth_first(computation.instructions, dependencies)
         seen.add(instruction)

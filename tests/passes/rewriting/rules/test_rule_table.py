@@ -260,3 +260,57 @@ def test_0_and_minus_0_are_told_apart(count: int) -> None:
       ROOT r = (f32[{count}], f32[{count}]) tuple(na, nb)
     }}""")
     assert [i.name for i, _ in RuleTable([drop]).fitting(module.entry.instructions)] == ["nb"]
+
+
+def test_a_name_that_stands_for_two_operands_makes_no_candidate_of_unlike_ones() -> None:
+    @rule(op("subtract", "x", "x"))
+    def drop(m: Match) -> Instruction:
+        """x - x → x, which is not so."""
+        return m.x
+
+    module = parse_module("""HloModule m
+    ENTRY e {
+      a = f32[4] parameter(0)
+      b = f32[4] parameter(1)
+      n = f32[4] negate(a)
+      unlike = f32[4] subtract(a, n)
+      alike = f32[4] subtract(a, b)
+      equal = f32[4] subtract(n, n)
+      ROOT r = (f32[4], f32[4], f32[4]) tuple(unlike, alike, equal)
+    }""")
+    table = RuleTable([drop])
+    found = dict(table.fitting(module.entry.instructions))
+    assert [i.name for i in found] == ["alike", "equal"]
+    matched = [i.name for i, rules in found.items() if rules[0][1].match(i) is not None]
+    assert matched == ["equal"]
+
+
+def test_a_match_does_not_ask_again_for_what_the_table_knows() -> None:
+    asked: list[str] = []
+
+    def is_asked(instruction: Instruction) -> bool:
+        asked.append(instruction.name)
+        return True
+
+    known = op("reshape", value("x").where_shape(lambda _: is_asked(module["a"])))
+    below = op("abs", value("y").where_known(is_asked))
+
+    @rule(op("add", known.where_known(is_asked), op("negate", below)))
+    def drop(m: Match) -> Instruction:
+        """reshape(x) - |y| → reshape(x), which is not so."""
+        return m.root.operands[0]
+
+    module = parse_module("""HloModule m
+    ENTRY e {
+      a = f32[4] parameter(0)
+      b = f32[2,2] parameter(1)
+      c = f32[2,2] reshape(a)
+      d = f32[2,2] abs(b)
+      n = f32[2,2] negate(d)
+      ROOT r = f32[2,2] add(c, n)
+    }""")
+    ((_, pattern),) = candidates(RuleTable([drop]), module["r"])
+    assert asked == ["c", "a"]
+    found = pattern.match(module["r"])
+    assert found == {"x": module["a"], "y": module["b"]}
+    assert asked == ["c", "a", "b"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hloopt.analysis.calls import callees_first, calls_by_computation
@@ -14,7 +14,7 @@ from hloopt.ir.custom_targets import custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
-from hloopt.ir.ordering import PostOrders, depth_first, stable_order
+from hloopt.ir.ordering import depth_first, stable_order
 from hloopt.ir.shapes.shape import compatible
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.rewriting.replace import (
@@ -66,7 +66,6 @@ class RuleEngine:
         self, module: Module, table: RuleTable, context: PassContext, settings: Settings
     ) -> None:
         self._module = module
-        self._orders = PostOrders()
         self._table = table
         self._context = context
         self._settings = settings
@@ -81,7 +80,7 @@ class RuleEngine:
         """Apply rules to all computations but fusions, callees first; whether one applied."""
         changed = False
         with collector_paused():
-            calls = calls_by_computation(self._module, self._orders.of)
+            calls = calls_by_computation(self._module, lambda computation: computation.instructions)
             for computation in callees_first(self._module, calls):
                 if not computation.is_fusion:
                     changed = self.run(computation) or changed
@@ -97,7 +96,7 @@ class RuleEngine:
             return False
         changed = False
         fitting = self._table.fitting
-        work: Sequence[Instruction] = self._orders.of(computation)
+        work = stable_order(computation)
         for _ in range(self._settings.max_sweeps):
             self._touched = {}
             for instruction, rules in fitting(work):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations, product
+from itertools import compress, permutations, product
 from typing import TypeAlias
 
 from hloopt.ir.instruction import Instruction
@@ -102,13 +102,46 @@ class _Node:
         parts = self.operands
         if self.opcodes is not None and root.opcode not in self.opcodes:
             return False
-        return parts is None or (
-            len(parts) == len(root.operands)
-            and all(
-                part.may_be(operand)
-                for part, operand in zip(parts[:INDEXED], root.operands, strict=False)
-            )
-        )
+        if parts is None:
+            return True
+        if len(parts) != len(root.operands):
+            return False
+        named: dict[str, Instruction] = {}
+        for part, operand in zip(parts[:INDEXED], root.operands, strict=False):
+            if not part.may_be(operand):
+                return False
+            if part.name is not None:
+                other = named.setdefault(part.name, operand)
+                if other.opcode is not operand.opcode or other.shape is not operand.shape:
+                    return False
+        return True
+
+    def over(self) -> _Node:
+        """The part of it that is still to be asked of roots of which `may_be_over` is known."""
+        return replace(self, opcodes=None, operands=self._first_operands(_Node._of_known_kind))
+
+    def beneath(self) -> _Node:
+        """The part of it that is still to be asked once `may_be_beneath` is known, too."""
+        return replace(self, operands=self._first_operands(_Node._of_known_value))
+
+    def _first_operands(self, each: Callable[[_Node], _Node]) -> tuple[_Node, ...] | None:
+        """The patterns of the operands, `each` of those a table looks at in place of these."""
+        parts = self.operands
+        return parts and (*map(each, parts[:INDEXED]), *parts[INDEXED:])
+
+    def _of_known_kind(self) -> _Node:
+        """This pattern of an operand without the conditions of `may_be`."""
+        parts = self.operands
+        if parts:
+            parts = (replace(parts[0], opcodes=None), *parts[1:])
+        return replace(self, opcodes=None, shapes=(), operands=parts)
+
+    def _of_known_value(self) -> _Node:
+        """This pattern of an operand without the conditions of `may_be_beneath`."""
+        parts = self.operands
+        if parts:
+            parts = (replace(parts[0], shapes=()), *parts[1:])
+        return replace(self, known=(), operands=parts)
 
     def may_be(self, operand: Instruction) -> bool:
         """Whether it fits the opcode and shape of an operand, and the opcode below that."""
@@ -145,7 +178,7 @@ class Pattern:
     for any: rules are indexed by them.
     """
 
-    __slots__ = ("_count", "_names", "_variants", "opcodes")
+    __slots__ = ("_beneath", "_count", "_names", "_over", "_variants", "opcodes")
 
     def __init__(self, variants: Iterable[_Node]) -> None:
         self._variants = tuple(variants)
@@ -153,6 +186,8 @@ class Pattern:
         self.opcodes = None if None in roots else frozenset().union(*filter(None, roots))
         self._count = _plain_count(self._variants)
         self._names = _bare_names(self._variants) if self._count is not None else None
+        self._over: dict[tuple[bool, ...], Pattern] = {}
+        self._beneath: dict[tuple[bool, ...], Pattern] = {}
 
     # -- refinements --------------------------------------------------------------------------
 
@@ -184,7 +219,7 @@ class Pattern:
         """This pattern, for instructions that pass a test on nothing but their opcode and shape,
         the shape of their first operand, and the one value of all elements of a constant or of a
         broadcast of one. A table asks once for all that agree in these, and leaves the rule out of
-        those that fail; a match asks again."""
+        those that fail; a match asks only below the first operands."""
         return Pattern(replace(each, known=(*each.known, test)) for each in self._variants)
 
     # -- matching -----------------------------------------------------------------------------
@@ -196,7 +231,9 @@ class Pattern:
         """
         operands = instruction.operands
         if self._count is not None:  # of a root on which there are no other conditions
-            if len(operands) != self._count or instruction.opcode not in (self.opcodes or Opcode):
+            if len(operands) != self._count:
+                return None
+            if self.opcodes is not None and instruction.opcode not in self.opcodes:
                 return None
             if self._names is not None:
                 return dict(zip(self._names, operands, strict=True))
@@ -212,10 +249,11 @@ class Pattern:
         return None
 
     def over(self, root: Instruction) -> Pattern | None:
-        """This pattern for instructions like `root`: of its opcode, with as many operands, of which
-        the first have these opcodes and shapes and read first something of these opcodes; None
-        where it fits none of them."""
-        return self._kept([each for each in self._variants if each.may_be_over(root)])
+        """The rest to ask of instructions like `root`: of its opcode, with as many operands, of
+        which the first have these opcodes and shapes and read first something of these opcodes;
+        None where it fits none of them."""
+        fits = tuple([each.may_be_over(root) for each in self._variants])
+        return self._rest(fits, self._over, _Node.over)
 
     def asked(self) -> set[int]:
         """The places of the first operands at which `beneath` looks."""
@@ -227,14 +265,24 @@ class Pattern:
         }
 
     def beneath(self, operands: Sequence[Instruction]) -> Pattern | None:
-        """This pattern for roots of which `over` is known, and what `where_known` names of these
-        first operands; None where it fits none of them."""
-        return self._kept([each for each in self._variants if each.may_be_beneath(operands)])
+        """The rest to ask of roots of which `over` is known, and what `where_known` names of
+        these first operands; None where it fits none of them."""
+        fits = tuple([each.may_be_beneath(operands) for each in self._variants])
+        return self._rest(fits, self._beneath, _Node.beneath)
 
-    def _kept(self, fitting: Sequence[_Node]) -> Pattern | None:
-        if len(fitting) == len(self._variants):
-            return self
-        return Pattern(fitting) if fitting else None
+    def _rest(
+        self,
+        fits: tuple[bool, ...],
+        known: dict[tuple[bool, ...], Pattern],
+        rest_of: Callable[[_Node], _Node],
+    ) -> Pattern | None:
+        """The rest to ask of the variants that fit, made once; None without any."""
+        if True not in fits:
+            return None
+        found = known.get(fits)
+        if found is None:
+            found = known[fits] = Pattern(map(rest_of, compress(self._variants, fits)))
+        return found
 
     def in_orders(self) -> tuple[_Node, ...]:
         """The pattern as trees with a fixed order of operands."""

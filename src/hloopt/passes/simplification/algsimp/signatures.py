@@ -83,6 +83,11 @@ def repeats_nothing(root: Instruction) -> bool:
     return bool(root.operands) and root.operands[0].shape.element_count() == count
 
 
+def has_dimensions(root: Instruction) -> bool:
+    """Whether the result is not a scalar."""
+    return bool(root.shape.dimensions)
+
+
 def has_one(root: Instruction) -> bool:
     """Whether the result has a dimension of size 1."""
     return 1 in root.shape.dimensions

@@ -80,15 +80,21 @@ def add_of_updated_zeros(m: AlgsimpMatch) -> Result:
     return m.build.make("dynamic-update-slice", m.a, added, *offsets, shape=m.root.shape)
 
 
+def _shares_a_factor(add: Instruction) -> bool:
+    """Whether two products with no other user have a factor in common."""
+    x, y = add.operands
+    if len(x.users) > 1 or len(y.users) > 1 or x is y:
+        return False
+    return not {*x.operands}.isdisjoint(y.operands)
+
+
 @rule(
-    op("add", op("multiply").one_use().named("x"), op("multiply").one_use().named("y")),
+    op("add", op("multiply").named("x"), op("multiply").named("y")).where(_shares_a_factor),
     floats="finite",
 )
 def factor_sum(m: AlgsimpMatch) -> Result:
     """A·C + B·C → (A + B)·C: exact for integers and where C is a power of two, overflow and
     underflow aside; for other floats with enable_floats_are_real."""
-    if m.x is m.y or not any(x in m.y.operands for x in m.x.operands):
-        return None
     for c_of_x in (1, 0):
         for c_of_y in (1, 0):
             c = m.x.operands[c_of_x]

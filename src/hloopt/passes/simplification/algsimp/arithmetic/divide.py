@@ -142,11 +142,11 @@ def divide_by_constant(m: AlgsimpMatch) -> Result:
 @rule(
     op("divide", "a", op("broadcast", "b").one_use().named("spread")),
     floats="finite",
-    option="enable_sink_broadcast",
+    option="executing_on_cpu",
 )
 def divide_by_broadcast(m: AlgsimpMatch) -> Result:
     """A / broadcast(B) → A·broadcast(1/B) on CPU: fewer divisions."""
-    if not m.options.executing_on_cpu or is_integer(m.root):
+    if not m.options.enable_sink_broadcast or is_integer(m.root):
         return None
     if kind_of(m.root) == "complex" and not m.options.enable_fast_math:
         return None

@@ -16,6 +16,7 @@ from hloopt.passes.simplification.algsimp.shapes import (
     without_ones,
 )
 from hloopt.passes.simplification.algsimp.signatures import (
+    has_dimensions,
     is_one_or_empty,
     reads_ones,
     repeats_nothing,
@@ -58,12 +59,10 @@ def broadcast_of_reshape(m: AlgsimpMatch) -> Result:
     return m.build.broadcast(m.x, [places[kept[d]] for d in range(m.x.shape.rank)], m.root.shape)
 
 
-@rule(op("broadcast", "x"), option="enable_sink_broadcast")
+@rule(op("broadcast", "x"), option="enable_sink_broadcast", signature=has_dimensions)
 def sink_broadcast(m: AlgsimpMatch) -> Result:
     """user(broadcast(a), broadcast(b), …) → broadcast(user(a, b, …)) for elementwise users, where
     all broadcasts have one operand shape and dimensions, or spread scalars."""
-    if not m.root.shape.dimensions:
-        return None
     done = False
     for user in list(m.root.users):
         if user.operands[0].opcode is not _BROADCAST or user.operands[-1].opcode is not _BROADCAST:
@@ -89,11 +88,11 @@ def sink_broadcast(m: AlgsimpMatch) -> Result:
 
 def _sunk_operands(m: AlgsimpMatch, user: Instruction) -> list[tuple[Instruction, bool]] | None:
     """The operands for a user above its broadcasts, with whether each is a scalar to spread."""
+    if any(operand.opcode is not _BROADCAST for operand in user.operands):
+        return None
     if not is_elementwise(user) or user.opcode is Opcode.COPY or user.shape.is_dynamic:
         return None
     if user.has_control_dependencies or user.called or not (user.users or user.is_root):
-        return None
-    if any(operand.opcode is not _BROADCAST for operand in user.operands):
         return None
     places = dimensions_of(m.root)
     found: list[tuple[Instruction, bool]] = []
