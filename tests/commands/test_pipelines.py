@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 import yaml
+from jsonschema import ValidationError
+from tests.pass_framework.pipeline_files import check_content
 
 from hloopt.cli import main
 from hloopt.diagnostics import PipelineError
@@ -18,15 +18,15 @@ from hloopt.driver import Settings
 from hloopt.pass_framework.library import find_pipeline
 from hloopt.pass_framework.options import parse_seconds
 from hloopt.pass_framework.pipeline_text import format_passes, parse_passes
+from hloopt.pass_framework.schema import pipeline_schema
 from hloopt.pass_framework.shipped import pipeline_names, shipped_folder
 
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def schema(capsys: Capture) -> Any:
+def test_the_schema_is_printed(capsys: Capture) -> None:
     assert main(["pipelines", "--schema"]) == 0
-    return json.loads(capsys.readouterr().out)
+    assert json.loads(capsys.readouterr().out) == pipeline_schema()
 
 
 @pytest.mark.parametrize("name", pipeline_names())
@@ -40,10 +40,9 @@ def test_a_shipped_pipeline_has_a_text_form_that_means_the_same(name: str, capsy
 
 
 @pytest.mark.parametrize("name", pipeline_names())
-def test_a_shipped_pipeline_follows_the_schema(name: str, schema: Any) -> None:
+def test_a_shipped_pipeline_follows_the_schema(name: str) -> None:
     content = yaml.safe_load(Path(shipped_folder(), f"{name}.yaml").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(content, schema)
+    check_content(content)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +55,9 @@ def test_a_shipped_pipeline_follows_the_schema(name: str, schema: Any) -> None:
         {"passes": [{"fixpoint": {"passes": ["dce"], "max_iterations": 0}}]},
     ],
 )
-def test_the_schema_refuses_mistakes(content: object, schema: Any) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(content, schema)
+def test_the_schema_refuses_mistakes(content: object) -> None:
+    with pytest.raises(ValidationError):
+        check_content(content)
 
 
 def test_pipelines_are_listed(capsys: Capture) -> None:
@@ -85,9 +84,9 @@ def test_text_values_of_options_survive_the_text_form(tmp_path: Path) -> None:
 SEARCH = {"budget": "2min", "iterations": 50, "objective": "exposed", "memory_limit": "1GiB"}
 
 
-def test_options_may_have_options(tmp_path: Path, schema: Any) -> None:
+def test_options_may_have_options(tmp_path: Path) -> None:
     content = {"passes": [{"latency-hiding-scheduler": {"search": SEARCH}}]}
-    jsonschema.validate(content, schema)
+    check_content(content)
     pipeline = tmp_path / "p.yaml"
     pipeline.write_text(json.dumps(content))
     for passes in (find_pipeline(str(pipeline)), parse_passes(_text_of(SEARCH), find_pipeline)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 from tests.compilers.fake_xla import FakeXla
+from tests.pass_framework.pipeline_files import check_content
 
 from hloopt.cli import hlo_opt, main
 from hloopt.diagnostics import PipelineError
@@ -22,7 +22,6 @@ from hloopt.pass_framework.registry import (
     pass_names,
     register_pass,
 )
-from hloopt.pass_framework.schema import pipeline_schema
 from hloopt.reduction.bisection import CutShort
 from hloopt.reduction.predicates.modules import BreaksRule
 from hloopt.reduction.predicates.passes import PassFails
@@ -80,7 +79,7 @@ def steps_of(text: str) -> str:
 def test_a_value_in_place_of_options(step: dict[str, object], text: str) -> None:
     content = {"passes": [step]}
     assert steps_of(json.dumps(content)) == text
-    jsonschema.validate(content, pipeline_schema())
+    check_content(content)
 
 
 @pytest.mark.parametrize(

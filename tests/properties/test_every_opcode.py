@@ -102,7 +102,9 @@ def test_a_clone_is_equal_and_independent(text: str) -> None:
 @given(text=MODULES)
 @settings(max_examples=25)
 def test_passes_obey_the_laws(name: str, options: dict[str, object], text: str) -> None:
-    assert_laws(name, options, Subject(text))
+    subject = Subject(text)
+    assert_laws(name, options, subject)
+    subject.assert_untouched()
 
 
 @given(MODULES, st.data())
