@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from hloopt.pass_framework.registry import create_pass
 from hloopt.passes.overlap.decisions import Decision, Draft
 from hloopt.passes.overlap.judging import Judge
 from hloopt.passes.overlap.memory_proposals import memory_proposals
+from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import MEMORY_FAMILIES, OverlapOptions
-from hloopt.passes.overlap.search import Goal
+from hloopt.passes.overlap.search import Goal, OverlapSearch
+from hloopt.search_budget import SearchBudget, SearchLimits
 from hloopt.text import parse_module, print_module
 
 SEARCH: dict[str, Any] = {"target": "h100_sxm", "iterations": 20, "memory_limit": 9 << 20}
@@ -71,8 +74,8 @@ def test_what_does_not_fit_stays_with_a_lower_bound(scores: str, limit: int, pro
     assert reason.startswith("no decisions were found by which it fits: it needs 12,591,120 bytes")
     assert f"the limit is {limit:,}, the least that was found is 8,396," in reason
     assert (
-        f"; its instructions as they are need 8,392,704 in any order, at %masked, {proved}"
-        in reason
+        "; its instructions as they are need 8,392,704 in any order, with any of them computed "
+        f"again and all stacks in host memory, at %masked, {proved}" in reason
     )
 
 
@@ -134,7 +137,7 @@ def test_memory_goes_before_time_where_a_step_may_be_longer(scores: str) -> None
 def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:
     judge = Judge(OverlapOptions(target="h100_sxm"))
     given = judge.finish(Draft(parse_module(scores)))
-    proposed = [change for (change,) in memory_proposals(given, 9 << 20, MEMORY_FAMILIES)]
+    proposed = [c for series in memory_proposals(given, 9 << 20, MEMORY_FAMILIES) for c in series]
     told = [change.what for change in proposed]
     assert "rematerialize down to 9,437,184 bytes, peak-priority" in told
     assert "rematerialize down to 6,606,028 bytes, always" in told
@@ -144,7 +147,37 @@ def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:
     first = next(change for change in proposed if change.family == "rematerialize")
     draft = given.draft.after(first)
     assert draft is not None
-    again = [c for (c,) in memory_proposals(judge.finish(draft), 9 << 20, MEMORY_FAMILIES)]
-    assert first not in again, "it is made already"
-    some = [change for (change,) in memory_proposals(given, 9 << 20, ("minimize", "combine"))]
-    assert {change.family for change in some} == {"minimize"}
+    again = list(memory_proposals(judge.finish(draft), 9 << 20, MEMORY_FAMILIES))
+    assert not any(first in series for series in again), "it is made already"
+    some = list(memory_proposals(given, 9 << 20, ("minimize", "combine")))
+    assert {change.family for series in some for change in series} == {"minimize"}
+
+
+def test_once_a_program_fits_what_saves_more_is_not_tried(scores: str) -> None:
+    judge = Judge(OverlapOptions(target="h100_sxm"))
+    given = judge.finish(Draft(parse_module(scores)))
+    search = OverlapSearch(judge, Goal(9 << 20, given, may_be_longer=True), given)
+    budget = SearchBudget("decisions", SearchLimits(iterations=60), None)
+    MemoryWalk(search, ("rematerialize",)).run(budget)
+    assert search.best.allocated <= 9 << 20
+    (series,) = memory_proposals(given, 9 << 20, ("rematerialize",))
+    fitting = [search.judged((each,), lambda: None, budget) for each in series]
+    tried = [judged for judged in fitting if judged is not None]
+    assert [search.goal.fits(judged) for judged in tried] == [False] * (len(tried) - 1) + [True]
+    assert len(tried) < len(series)
+
+
+def test_orders_are_searched_of_more_programs_where_memory_goes_before_time(scores: str) -> None:
+    judge = Judge(OverlapOptions(target="h100_sxm"))
+    given = judge.finish(Draft(parse_module(scores)))
+    budget = SearchBudget("decisions", SearchLimits(iterations=60), None)
+    for may_be_longer, is_near in ((True, True), (False, False)):
+        goal = Goal(int(given.allocated / 1.05), given, may_be_longer=may_be_longer)
+        search = OverlapSearch(judge, goal, given)
+        proposed = memory_proposals(given, goal.limit, ("minimize",))
+        for decision in (decision for series in proposed for decision in series):
+            make = partial(given.draft.after, decision)
+            search.best = search.judged((decision,), make, budget) or search.best
+        others = search.shortest(6)[1:]
+        assert all(judged.allocated > goal.limit * 1.02 for judged in others)
+        assert bool(others) is is_near

@@ -8,11 +8,13 @@ from typing import ClassVar
 from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.module import Module
 from hloopt.memory.backends import GPU
-from hloopt.memory.floor import memory_floor
+from hloopt.memory.floor import MemoryFloor, memory_floor
 from hloopt.pass_framework.base import PassContext, register
 from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
+from hloopt.passes.overlap.decisions import Draft
 from hloopt.passes.overlap.judging import Judge, Judged
+from hloopt.passes.overlap.memory_proposals import offloaded
 from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import MemorySearchOptions
 from hloopt.passes.overlap.outcomes import (
@@ -38,9 +40,10 @@ class MemorySearchPass(DecidingPass):
     no longer needed are undone. Time is that of the simulator, memory what buffer assignment finds.
 
     A program that fits stays as it is, and so does one for which no decisions suffice: a remark
-    then says how much the smallest needs that was found, and a lower bound of what any order of its
-    instructions needs. With `iterations` the result depends on the module, the options and the
-    seed alone. Each trial is near-linear in the module.
+    then says how much the smallest needs that was found, and a lower bound: what its instructions
+    need in any order, however often they run, with all stacks in host memory. With `iterations`
+    the result depends on the module, the options and the seed alone. Each trial is near-linear in
+    the module.
     """
 
     Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions
@@ -98,13 +101,25 @@ class MemorySearchPass(DecidingPass):
         return True
 
 
+def least_memory(draft: Draft) -> MemoryFloor:
+    """A lower bound of what a program is allocated, whatever is decided about its memory.
+
+    It holds for all orders of its instructions and for any that are computed again, as what an
+    instruction reads and gives out stays the same. All stacks of loops are in host memory that may
+    be. Near-linear, as `memory_floor` is.
+    """
+    moved = draft.after(offloaded(0)) or draft
+    return memory_floor(moved.module, backend=GPU)
+
+
 def _too_large(given: Judged, best: Judged, limit: int) -> str:
-    floor = memory_floor(given.module, backend=GPU)
+    floor = least_memory(given.draft)
     proved = "does not fit" if floor.size > limit else "would fit"
     return (
         f"no decisions were found by which it fits: {_needs(given, limit)}, the least that was "
         f"found is {best.allocated:,}; its instructions as they are need {floor.size:,} in any "
-        f"order, at %{floor.instruction.name}, which {proved}"
+        "order, with any of them computed again and all stacks in host memory, at "
+        f"%{floor.instruction.name}, which {proved}"
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from hloopt.passes.overlap.judging import Judged
-from hloopt.passes.overlap.memory_proposals import memory_proposals
+from hloopt.passes.overlap.memory_proposals import Series, memory_proposals
 from hloopt.passes.overlap.options import Family
 from hloopt.passes.overlap.search import OverlapSearch
 from hloopt.search_budget import SearchBudget
@@ -33,17 +34,25 @@ class MemoryWalk:
 
     def _step(self, place: Judged, budget: SearchBudget) -> Judged | None:
         """The program after the next decision; None where none helps or the budget is used up."""
-        smaller = []
-        changes = list(memory_proposals(place, self.search.goal.limit, self.families))
-        self.search.plan((*place.decisions, *change) for change in changes)
-        for change in changes:
-            decisions = (*place.decisions, *change)
-            judged = self.search.judged(decisions, partial(place.draft.after, *change), budget)
-            if judged is not None and judged.allocated < place.allocated * (1 - _LEAST_SAVED):
-                smaller.append(judged)
-            if budget.part >= 1:
-                break
+        smaller: list[Judged] = []
+        several = list(memory_proposals(place, self.search.goal.limit, self.families))
+        self.search.plan((*place.decisions, each) for series in several for each in series)
+        for series in several:
+            smaller += self._made(place, series, budget)
         return min(smaller, key=partial(self._price, place), default=None)
+
+    def _made(self, place: Judged, series: Series, budget: SearchBudget) -> Iterator[Judged]:
+        """The smaller programs that a series leads to. Once one fits, what saves more is left out:
+        it takes longer."""
+        for decision in series:
+            if budget.part >= 1:
+                return
+            make = partial(place.draft.after, decision)
+            judged = self.search.judged((*place.decisions, decision), make, budget)
+            if judged is not None and judged.allocated < place.allocated * (1 - _LEAST_SAVED):
+                yield judged
+                if self.search.goal.fits(judged):
+                    return
 
     def _price(self, place: Judged, judged: Judged) -> tuple[float, int]:
         """Time a byte that is saved, of the bytes that have to be."""

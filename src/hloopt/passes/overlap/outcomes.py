@@ -21,6 +21,8 @@ _MOVES_PER_TRIAL = 500
 """How many changes of an order are tried where `iterations` allows one trial of decisions."""
 _ORDERED = 3
 """For how many sets of decisions an order is searched."""
+_ORDERED_TO_FIT = 6
+"""For how many where memory goes before time: what is recomputed depends on the order."""
 _BESIDE = 1.3
 """The time of a trial to that of judging alone: decisions have to be made first."""
 _LONG = 20
@@ -74,12 +76,17 @@ def budget_of_decisions(iterations: int, context: PassContext) -> SearchBudget:
 def with_best_order(search: OverlapSearch, iterations: int) -> Judged:
     """The best program once the order of those with the best decisions is searched, too."""
     best = search.best
+    number, moves = _ORDERED, iterations * (10 - _TENTHS) * _MOVES_PER_TRIAL // 10
+    if search.goal.may_be_longer:
+        number = _ORDERED_TO_FIT
+    else:
+        moves //= _ORDERED
     order = {
-        "iterations": iterations * (10 - _TENTHS) * _MOVES_PER_TRIAL // (10 * _ORDERED),
+        "iterations": moves,
         "seed": search.judge.options.seed,
         "memory_limit": search.goal.limit,
     }
-    for judged in search.shortest(_ORDERED):
+    for judged in search.shortest(number):
         ordered = search.judge.finish(judged.draft, order)
         if search.goal.is_better(ordered, best):
             best = ordered

@@ -25,6 +25,8 @@ _FIRST = 0.5
 """The part of the budget for the first walk, which may find nothing that fits."""
 _NEAR = 1.02
 """How far above the limit a program may be for an order to be found that fits."""
+_NEAR_TO_FIT = 1.1
+"""How far where memory goes before time: in another order less may have to be recomputed."""
 
 _PATIENCE = 0.25
 """The part of what is left of the budget after which the best change so far of a place is made."""
@@ -255,10 +257,11 @@ class OverlapSearch:
     def shortest(self, number: int) -> list[Judged]:
         """That many of the shortest programs that nearly fit, the best first. An order may be found
         that needs less memory. Of equally long ones that with the fewest decisions comes first."""
+        slack = _NEAR_TO_FIT if self.goal.may_be_longer else _NEAR
         near = [
             judged
             for judged in self._by_content.values()
-            if judged is not None and self.goal.fits(judged, _NEAR) and judged is not self.best
+            if judged is not None and self.goal.fits(judged, slack) and judged is not self.best
         ]
         return [self.best, *sorted(near, key=self._by_length)[: number - 1]]
 
