@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,11 @@ class XlaGpu:
     def forced(self, module: Module, *, is_last: bool = False) -> Step:
         """The step that XLA makes of a scheduled module, whose order it is made to keep.
 
-        With `is_last` nothing runs behind its scheduler. Raises Failed.
+        With `is_last` nothing runs behind its scheduler. Collectives come to it as its own do, none
+        marked synchronous: its report has no waiting for marked ones. Raises Failed.
         """
+        module, _ = clone_module(module)
+        _run("async-collective-annotator", module, {"disable_async_collectives": []})
         orders = oracle_script(self.shared / "oracle", "forced_order")
         wanted = {
             computation.name: [instruction.name for instruction in computation.instructions]
@@ -138,5 +141,9 @@ class XlaGpu:
 
 def _without_schedule(module: Module) -> str:
     copy, _ = clone_module(module)
-    create_pass("hlo-descheduler", {}).run(copy, PassContext(wants_remarks=False))
+    _run("hlo-descheduler", copy, {})
     return print_module(copy)
+
+
+def _run(name: str, module: Module, options: Mapping[str, object]) -> None:
+    create_pass(name, dict(options)).run(module, PassContext(wants_remarks=False))

@@ -77,10 +77,11 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     contest = Contest(default, default)
     made = [Made(each, 0) for each in theirs]
     tried = 0
-    for start in dict.fromkeys(starts):
+    different = tuple(dict.fromkeys(starts))
+    for start in different:
         module = parse_module(start)
         _run("synchronize-collectives", module, {"transfers": True})
-        trials = allowed_iterations(module, iterations // len(starts))
+        trials = allowed_iterations(module, iterations // len(different))
         search, taken = _searched(module, theirs[0], trials, seed)
         tried += taken
         made += _finished(search.shortest(_FINISHED), gpu)
@@ -88,12 +89,20 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
         contest.offer(each.finished.step, each.decisions)
     limit = default.allocated * _NEAR
     near = [each for each in made if each.finished.step.allocated <= limit]
-    near.sort(key=lambda each: each.finished.step.total)
-    for each in near[:_ORDERED]:
+    near.sort(key=lambda each: (each.finished.step.total, each.decisions))
+    for each in _different(near)[:_ORDERED]:
         for step in _reordered(each.finished, default, gpu, iterations, seed):
             contest.offer(step, each.decisions)
     seconds = time.process_time() - begin
     return Row(name, default, best, contest.best, contest.decisions, tried, seconds)
+
+
+def _different(made: Sequence[Made]) -> list[Made]:
+    """The first of those that come to equal steps: different decisions may make one program."""
+    first: dict[Step, Made] = {}
+    for each in made:
+        first.setdefault(each.finished.step, each)
+    return list(first.values())
 
 
 def _thresholds(share: float) -> list[str]:

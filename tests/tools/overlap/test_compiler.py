@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import overlap_lib.compiler
+from hloopt.ir.attributes.backend_config import is_sync
 from hloopt.text import parse_module
 from overlap_lib.compiler import Failed, XlaGpu
 
@@ -20,6 +21,14 @@ ENTRY main {
   n = f32[8] negate(p)
   ROOT e = f32[8] exponential(n)
 }
+"""
+_ADD = """
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
 """
 RUN = SimpleNamespace(before=PROGRAM, after=PROGRAM)
 
@@ -33,7 +42,7 @@ class Scripts:
         self.kept = True
 
     def compile(self, text: str, **how: Any) -> SimpleNamespace:
-        self.asked.append(how)
+        self.asked.append({"text": text, **how})
         return SimpleNamespace(
             step=lambda name: self.steps.get(name, []),
             lhs={"after": [{"computation": "main", "total_cycles": 7.0}]},
@@ -46,7 +55,7 @@ class Scripts:
         return text.replace(", is_scheduled=true", "")
 
     def force(self, text: str, wanted: dict[str, list[str]]) -> str:
-        assert wanted == {"main": ["p", "n", "e"]}
+        assert wanted["main"] == ["p", "n", "e"]
         assert "is_scheduled" not in text
         return text
 
@@ -85,6 +94,18 @@ def test_an_order_is_kept(scripts: Scripts) -> None:
     scripts.kept = False
     with pytest.raises(Failed, match="does not keep the orders of main"):
         XLA.forced(module)
+
+
+def test_no_collective_comes_to_the_scheduler_marked_synchronous(scripts: Scripts) -> None:
+    marked = """all-reduce-start(p), replica_groups={}, to_apply=add,
+      backend_config={"collective_backend_config":{"is_sync":true}}"""
+    program = PROGRAM.replace("negate(p)", marked).replace("exponential(n)", "all-reduce-done(n)")
+    module = parse_module(program.replace("ENTRY", f"{_ADD}ENTRY"))
+    XLA.forced(module)
+    (asked,) = scripts.asked
+    assert '"is_sync":false' in asked["text"]
+    assert '"is_sync":true' not in asked["text"]
+    assert is_sync(module["n"])
 
 
 def test_what_xla_refuses(scripts: Scripts) -> None:

@@ -31,6 +31,14 @@ def test_the_best_that_xla_finishes_is_taken(layers: str) -> None:
     assert {"finished", "forced"} <= {*xla.asked[6:]}
 
 
+def test_equal_beginnings_are_one_search_and_equal_programs_are_ordered_once(layers: str) -> None:
+    xla = fake_xla()
+    row = decided("layers", layers, xla, iterations=1, seed=0)
+    assert row.tried == 1  # not half of it
+    assert xla.asked.count("finished") == 1
+    assert xla.asked.count("forced") == 2  # from two beginnings
+
+
 def test_what_xla_refuses_is_left_out(layers: str) -> None:
     row = decided("layers", layers, fake_xla(refuses=True), iterations=2, seed=0)
     assert row.ours == row.default == row.best
