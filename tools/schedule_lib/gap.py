@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from hloopt.analysis.latency import GpuFixedModel, LatencyModel
 from hloopt.analysis.latency.profile import Profile, ProfileModel
 from hloopt.analysis.latency.statistics import schedule_statistics
 from hloopt.diagnostics import HloError
-from hloopt.ir import Module
+from hloopt.ir import Instruction, Module
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.scheduling.latency_hiding_scheduler.schedule_module import schedule_and_report
 from hloopt.scheduling.config import SchedulerConfig
@@ -86,10 +87,11 @@ def gap_of(seed: int, number: int, iterations: int, seconds: float) -> Gap | Non
         if search.walk.is_finished:
             break
         search.walk.step()
-    search.end_round(lambda _: True)
+    fits = partial(_fits, search, searches)
+    search.end_round(fits)
     searched = _judged(search, searches)
     begin = time.perf_counter()
-    search.solve(Effort(seconds, is_deterministic=False), lambda _: True)
+    search.solve(Effort(seconds, is_deterministic=False), fits)
     took = time.perf_counter() - begin
     if search.proved is None:
         raise AssertionError(f"program {number} of seed {seed}: the solver finds no order at all")
@@ -140,25 +142,42 @@ def _ticks(search: ComputationSearch, nodes: Sequence[int]) -> int:
     return max(Times.of(search.problem, nodes).end)
 
 
+def _fits(search: ComputationSearch, searches: ModuleSearch, order: Sequence[Instruction]) -> bool:
+    """Whether the module needs no more memory than with the plain order.
+
+    An order of a caller may change which buffers begin in what it calls, which the search takes to
+    stay as they are.
+    """
+    return _checked(search, searches, order)[1] <= searches.limit
+
+
+def _checked(
+    search: ComputationSearch, searches: ModuleSearch, order: Sequence[Instruction]
+) -> tuple[str | None, int]:
+    """The rule that an order breaks, and the memory that the module needs with it."""
+    computation, scheduler = search.computation, searches.scheduler
+    before = list(computation.instructions)
+    computation.reorder(order)
+    scheduler.tracker.forget(computation)
+    scheduler.life.restart()
+    found = broken_rule(computation, scheduler), scheduler.life.peak
+    computation.reorder(before)
+    scheduler.tracker.forget(computation)
+    scheduler.life.restart()
+    return found
+
+
 def _judged(search: ComputationSearch, searches: ModuleSearch) -> int:
     """The ticks that the best order takes, which the simulator confirms.
 
     Raises AssertionError where the order breaks a rule, needs more memory than the plain one, or
     takes another time in the simulator.
     """
-    computation, scheduler = search.computation, searches.scheduler
-    before, order = list(computation.instructions), search.best_order()
-    tracker = scheduler.tracker
+    name, tracker, order = search.computation.name, searches.scheduler.tracker, search.best_order()
     statistics = schedule_statistics(order, search.model, tracker.is_start, tracker.is_done)
     ticks = _ticks(search, search.best_nodes)
-    assert statistics.total_cycles * TICKS == ticks, computation.name
-    computation.reorder(order)
-    tracker.forget(computation)
-    scheduler.life.restart()
-    fault, peak = broken_rule(computation, scheduler), scheduler.life.peak
-    computation.reorder(before)
-    tracker.forget(computation)
-    scheduler.life.restart()
-    assert fault is None, f"%{computation.name}: {fault}"
-    assert peak <= searches.limit, f"%{computation.name} needs more memory"
+    assert statistics.total_cycles * TICKS == ticks, name
+    fault, peak = _checked(search, searches, order)
+    assert fault is None, f"%{name}: {fault}"
+    assert peak <= searches.limit, f"%{name} needs more memory"
     return ticks
