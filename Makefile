@@ -246,8 +246,8 @@ overlap-table: $(DEV) ## recorded training steps made shorter by COUNT trials (2
 		--iterations $(or $(COUNT),200) --write
 
 .PHONY: memory-search-table
-memory-search-table: $(DEV) ## recorded training steps made to fit in three quarters of their memory, into docs/
-	$(BIN)/python tools/memory_search_table.py --shared $(HLOOPT_SHARED) --write
+memory-search-table: $(DEV) ## recorded training steps of at most COUNT instructions (10,000) made to fit in three quarters of their memory, into docs/
+	$(BIN)/python tools/memory_search_table.py --shared $(HLOOPT_SHARED) --most $(or $(COUNT),10000) --write
 
 .PHONY: pass-agreement
 pass-agreement: $(DEV) ## passes beside XLA:GPU's on COUNT modules of the corpus (400), into docs/; needs ASK; resumes
