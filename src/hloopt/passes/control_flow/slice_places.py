@@ -68,7 +68,9 @@ def _with_called(body: Iterable[Instruction]) -> Iterator[tuple[Instruction, int
         instruction, depth, is_own = stack.pop()
         yield instruction, depth, is_own
         deeper = depth + (instruction.opcode is Opcode.WHILE)
-        for called in set(instruction.called) - seen:
+        for called in instruction.called:
+            if called in seen:
+                continue
             seen.add(called)
             own = is_own and len(called.callers) == 1
             stack += [(each, deeper, own) for each in called.instructions]
