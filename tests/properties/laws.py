@@ -23,7 +23,7 @@ LEAVES_MORE_TO_DO = [
     # One transpose of a chain per run.
     *(("transpose-folding", options) for options in OPTIONS["transpose-folding"]),
     # What dead code read in full is not read any more, and what is low by then meets others.
-    *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"][1:]),
+    *(("bfloat16-propagation", options) for options in OPTIONS["bfloat16-propagation"]),
     # Each run moves things a trip further.
     *(("collective-pipeliner", options) for options in OPTIONS["collective-pipeliner"]),
     # Callers are visited before the callees whose effects and parameters go.
