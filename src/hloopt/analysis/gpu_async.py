@@ -16,7 +16,7 @@ from hloopt.analysis.async_operations import (
 )
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.async_chains import async_start_of
-from hloopt.ir.attributes.backend_config import backend_config, is_sync
+from hloopt.ir.attributes.backend_config import DYNAMIC_SLICE_CONFIG, backend_config, is_sync
 from hloopt.ir.attributes.frontend_attributes import frontend_attribute
 from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.custom_targets import custom_call_target
@@ -108,7 +108,7 @@ def is_slice_copy(start: Instruction) -> bool:
     return hero.opcode in (
         Opcode.DYNAMIC_SLICE,
         Opcode.DYNAMIC_UPDATE_SLICE,
-    ) and "dynamic_slice_config" in hero.attributes.get("backend_config", "")
+    ) and DYNAMIC_SLICE_CONFIG in hero.attributes.get("backend_config", "")
 
 
 def _is_asynchronous(start: Instruction) -> bool:

@@ -26,8 +26,9 @@ from hloopt.ir.opcode import Opcode
 _POOL = 1 << 16
 _SUMS = 4
 """Terms of mean 0 that are summed up one after the other have partial sums of up to their root mean
-square times the square root of their number N, each of which is rounded: N over this, in all. Of
-another mean, they have partial sums up to the whole: the square root of N over this times that."""
+square times the square root of their number N, each of which is rounded: N over this, in all. Where
+their mean is not 0, partial sums grow up to the whole sum: the error is the square root of N over
+this, in units in the last place of it in the type that sums are made in."""
 
 
 class MovableRoundings(NamedTuple):
@@ -72,10 +73,12 @@ class RoundingNoise:
             value = kernel(instruction, *operands)
             if terms > 1:
                 error = _error_of_sum(instruction, terms, operands)
-                if error and self._moves_in_sums and instruction.opcode in _REDUCTIONS:
+                if not error:
+                    return value
+                if self._moves_in_sums and instruction.opcode in _REDUCTIONS:
                     value = self._moved_in_steps(instruction, value, terms)
-                growth = max(sqrt(terms) / _SUMS - 1, 0.0)  # all are off by one unit anyway
-                return self._disturbed(instruction, value, error, growth) if error else value
+                    return self._disturbed(instruction, value, error)
+                return self._disturbed(instruction, value, error, _growth(instruction, terms))
             if isinstance(value, tuple) or not _can_be_disturbed(value.dtype):
                 return self._disturbed(instruction, value)
             inexact = is_inexact(instruction, value, operands, by_bits=not self._moves)
@@ -126,7 +129,8 @@ class RoundingNoise:
         self, instruction: Instruction, value: Value, error: float = 0.0, growth: float = 0.0
     ) -> Value:
         """A value that is off by up to `error`, in units in the last place of 1, by `growth` of its
-        own, and by one of these more where its last bits tell that it was rounded."""
+        own in the type that it is computed in, and by one of its own where its last bits tell that
+        it was rounded."""
         if isinstance(value, tuple):
             return tuple(self._disturbed(instruction, each, error, growth) for each in value)
         if value is None or not _can_be_disturbed(value.dtype):
@@ -138,11 +142,12 @@ class RoundingNoise:
         inexact = np.asarray(True) if self._moves else has_last_bits(value)
         if error:
             is_once = self._moves and not self._moves_in_sums
-            dtype = computing_type(value.dtype) if is_once else value.dtype
-            eps = np.float32(float_info(dtype).eps)
+            wide = computing_type(value.dtype)
+            unit = error * float(float_info(wide if is_once else value.dtype).eps)
+            share = np.float32(growth * float(float_info(wide).eps))
             with np.errstate(all="ignore"):
-                off = (error + np.abs(value) * np.float32(growth)) * eps
-                moved = (value + self._pattern(instruction, value) * off).astype(value.dtype)
+                off = self._pattern(instruction, value) * (unit + np.abs(value) * share)
+                moved = (value + off).astype(value.dtype)
             value = np.where(np.isfinite(moved), moved, value)
         return self._stepped(instruction, value, inexact)
 
@@ -207,6 +212,12 @@ def terms_of(instruction: Instruction) -> int:
 
 
 _CONTRACTING = "lhs_contracting_dims"
+
+
+def _growth(instruction: Instruction, terms: int) -> float:
+    """The error of sums of terms of one sign, in units in the last place of the sum; all are off by
+    one such unit anyway. Solvers do not sum all that they read."""
+    return 0.0 if instruction.opcode in _SOLVERS else max(sqrt(terms) / _SUMS - 1, 0.0)
 
 
 def _error_of_sum(instruction: Instruction, terms: int, operands: tuple[Value, ...]) -> float:

@@ -138,6 +138,8 @@ def test_numbers_that_are_strings_stay_strings_inside_fusions_too() -> None:
         ({"byte_offset": 16, "byte_stride": 0}, {"byte_offset": 16, "byte_stride": 0}),
         ({**NOTE, "loop_index": 1}, None),
         ({**NOTE, "byte_stride": "far"}, {**NOTE, "byte_stride": "far"}),
+        ({**NOTE, "byte_offset": 1.5}, {**NOTE, "byte_offset": 1.5}),
+        ({**NOTE, "byte_offset": True}, {**NOTE, "byte_offset": True}),
     ],
 )
 def test_notes_on_no_loop_stay_and_those_on_another_go(note: object, after: object) -> None:
@@ -164,3 +166,37 @@ def test_notes_in_what_several_places_call_go() -> None:
     update = "dynamic-update-slice(array, row, i, zero), backend_config=CONFIG"
     text = TEXT.replace(update, call).replace("\ncondition {", f"{FUSED}\ncondition {{", 1)
     assert set(map(str, notes(unrolled(text, 4, NOTE)))) == {"None"}
+
+
+def test_notes_in_what_is_called_inside_an_inner_loop_and_beside_it_go() -> None:
+    call = "call(array, row, i), to_apply=slicing"
+    update = "dynamic-update-slice(array, row, i, zero), backend_config=CONFIG"
+    text = TEXT.replace(update, call).replace("\ncondition {", f"{FUSED}\ncondition {{", 1)
+    text = text.replace("condition=condition, body=body", "condition=forever, body=around")
+    text = text.replace("ROOT w =", "ROOT outer =").replace("\nENTRY", OUTER)
+    again = f"  again = f32[8,4]{{1,0}} {call}\n  made = "
+    text = text.replace("  made = ", again).replace("(next, made, row)", "(next, again, row)")
+    assert set(map(str, notes(unrolled(text, 4, NOTE, loops="outer")))) == {"None"}
+
+
+@pytest.mark.parametrize(
+    ("trips", "strategy"), [(4, "double-buffer"), (5, "double-buffer"), (3, "full-unroll")]
+)
+def test_notes_in_the_condition_go(trips: int, strategy: str) -> None:
+    look = """
+look {
+  p = f32[8,4]{1,0} parameter(0)
+  i = s32[] parameter(1)
+  zero = s32[] constant(0)
+  ROOT row = f32[1,4]{1,0} dynamic-slice(p, i, zero), dynamic_slice_sizes={1,4},
+    backend_config=CONFIG
+}
+
+condition {"""
+    read = """
+  p = f32[8,4]{1,0} get-tuple-element(s), index=1
+  row = f32[1,4]{1,0} fusion(p, i), kind=kLoop, calls=look
+  limit ="""
+    text = TEXT.replace("\ncondition {", look, 1).replace("\n  limit =", read, 1)
+    (looking,) = unrolled(text, trips, NOTE, strategy).instructions(Opcode.DYNAMIC_SLICE)
+    assert "dynamic_slice_config" not in backend_config(looking)

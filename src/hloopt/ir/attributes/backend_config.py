@@ -12,6 +12,9 @@ from hloopt.ir.attributes.values.strings import parse_string_or_dictionary
 from hloopt.ir.instruction import Instruction
 from hloopt.patterns import pattern
 
+DYNAMIC_SLICE_CONFIG = "dynamic_slice_config"
+"""The field that tells where a dynamic slice is in each trip of a loop."""
+
 
 def backend_config(instruction: Instruction) -> Mapping[str, Any]:
     """The configuration as XLA:GPU writes it; empty where it is none, or no JSON object."""

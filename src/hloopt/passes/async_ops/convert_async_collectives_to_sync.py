@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hloopt.analysis.async_operations import OWN_DONES, OWN_STARTS, SYNC_COLLECTIVES, wrapped
-from hloopt.ir.attributes.backend_config import is_sync, with_collective_flag, without_field
+from hloopt.ir.attributes.backend_config import (
+    DYNAMIC_SLICE_CONFIG,
+    is_sync,
+    with_collective_flag,
+    without_field,
+)
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes, set_frontend_attributes
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -25,8 +30,6 @@ from hloopt.passes.rewriting.async_annotations import share_annotations
 Pair = tuple[Instruction, Instruction]
 """A start and its done."""
 
-_SLICE_CONFIG = "dynamic_slice_config"
-"""Where a slice is in each trip of the loop that it is in, for XLA:GPU."""
 _GPU_NO_WORK = (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.BITCAST, Opcode.GET_TUPLE_ELEMENT)
 
 
@@ -187,8 +190,10 @@ def _synchronous(start: Instruction, done: Instruction) -> Instruction:
         collective = computation.add_clone(sliced(start), start.operands)
         for name, text in kept.items():
             collective.set_attribute(name, text)
-        if _SLICE_CONFIG in collective.attributes.get("backend_config", ""):
-            collective.set_attribute("backend_config", without_field(collective, _SLICE_CONFIG))
+        if DYNAMIC_SLICE_CONFIG in collective.attributes.get("backend_config", ""):
+            collective.set_attribute(
+                "backend_config", without_field(collective, DYNAMIC_SLICE_CONFIG)
+            )
         return collective
     opcode = OWN_STARTS[start.opcode]
     return computation.add(

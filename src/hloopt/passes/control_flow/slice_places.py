@@ -10,41 +10,64 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hloopt.ir.attributes.backend_config import backend_config, without_field
+from hloopt.ir.attributes.backend_config import (
+    DYNAMIC_SLICE_CONFIG,
+    backend_config,
+    without_field,
+)
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-
-NOTE = "dynamic_slice_config"
 
 
 def restate_slices(body: Iterable[Instruction], *, later: int, factor: int) -> None:
     """State where slices of a loop's body are whose first trip was so many trips `later`.
 
     Further trips are `factor` times as far apart; 0 for what runs once. Notes on loops further out
-    go, and those on this one in computations that are called in several places. O(instructions of
-    the body and of what it calls).
+    go, and all in computations that are called in several places. O(instructions of the body and of
+    what it calls).
     """
     for instruction, depth, is_own in _with_called(body):
-        if NOTE not in instruction.attributes.get("backend_config", ""):
-            continue
-        config = backend_config(instruction)
-        note = config.get(NOTE)
+        config = backend_config(instruction) if _has_note(instruction) else {}
+        note = config.get(DYNAMIC_SLICE_CONFIG)
         if not isinstance(note, dict) or "loop_index" not in note:
             continue
-        try:
-            index, offset, stride = (int(note.get(name, 0)) for name in _FIELDS)
-        except (TypeError, ValueError):
+        numbers = [_number(note.get(name, 0)) for name in _FIELDS]
+        if None in numbers:
             continue
-        if index == depth and is_own:
+        index, offset, stride = (number or 0 for number in numbers)
+        if not is_own or index > depth:
+            _forget(instruction)
+        elif index == depth:
             moved = _note(note, offset + later * stride, factor * stride)
-            text = json.dumps({**config, NOTE: moved}, separators=(",", ":"))
+            text = json.dumps({**config, DYNAMIC_SLICE_CONFIG: moved}, separators=(",", ":"))
             instruction.set_attribute("backend_config", text)
-        elif index >= depth:
-            instruction.set_attribute("backend_config", without_field(instruction, NOTE))
+
+
+def forget_slices(condition: Iterable[Instruction]) -> None:
+    """Drop the notes in a loop's condition, which runs once more than the body."""
+    for instruction, _, _ in _with_called(condition):
+        if _has_note(instruction):
+            _forget(instruction)
 
 
 _FIELDS = ("loop_index", "byte_offset", "byte_stride")
+
+
+def _has_note(instruction: Instruction) -> bool:
+    return DYNAMIC_SLICE_CONFIG in instruction.attributes.get("backend_config", "")
+
+
+def _forget(instruction: Instruction) -> None:
+    instruction.set_attribute("backend_config", without_field(instruction, DYNAMIC_SLICE_CONFIG))
+
+
+def _number(value: object) -> int | None:
+    """A field as an integer, which JSON may have as a string; None where it is not one."""
+    try:
+        return int(value) if type(value) in (int, str) else None  # type: ignore[call-overload]  # of these
+    except ValueError:
+        return None
 
 
 def _note(note: dict[str, Any], offset: int, stride: int) -> dict[str, Any]:

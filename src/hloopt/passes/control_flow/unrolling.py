@@ -14,7 +14,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier, Copies
-from hloopt.passes.control_flow.slice_places import restate_slices
+from hloopt.passes.control_flow.slice_places import forget_slices, restate_slices
 
 
 def communicates(instruction: Instruction) -> bool:
@@ -37,7 +37,7 @@ class Unroller:
     def repeat(self, loop: Instruction, suffix: str, count: int, *, to_one: bool = False) -> None:
         """Let each trip of a loop do the work of `count`, which its trip count is a multiple of.
 
-        With `to_one` these are all trips.
+        `to_one`: `count` is the trip count, so that one trip is left.
         O(count · (instructions of the body + elements of its state · what reads them)).
         """
         body = loop.called[0]
@@ -61,6 +61,7 @@ class Unroller:
             name_of = {instruction: copies[instruction].name for instruction in order}
         body.set_root(previous)
         restate_slices(order, later=0, factor=factor)
+        forget_slices(loop.called[1].instructions)
 
     def peel(self, loop: Instruction, suffix: str) -> list[Instruction]:
         """Do the work of the first trip before a loop that makes one; returns the copies.
@@ -80,6 +81,7 @@ class Unroller:
         peeled = [copies[instruction] for instruction in order]
         restate_slices(peeled, later=0, factor=0)
         restate_slices(order, later=1, factor=1)
+        forget_slices(loop.called[1].instructions)
         return peeled
 
     def _copy(
