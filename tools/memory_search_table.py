@@ -55,7 +55,7 @@ class Row:
     name: str
     limit: int
     floor: int
-    """A lower bound of what it needs, whatever is decided."""
+    """A lower bound of what it needs, unless instructions are replaced."""
     given: Figures
     found: Figures | None
     """None where nothing was found that fits."""
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no step has '{options.module}' in its name and enough temporaries")
     heads = ("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |",)
     lines = [_line(_HEAD), *heads, *(_line(_cells(row)) for row in rows), "", _summary(rows)]
-    most = f", entries of at most {options.most:,} instructions" if options.most else ""
+    most = f", entries of at most {options.most:,} instructions" if options.most is not None else ""
     lines.append(
         f"{counted(options.iterations, 'iteration')}, seed {options.seed}{most}; `make "
         "memory-search-table` makes this table."
@@ -136,9 +136,10 @@ def _made(name: str, module: Module, options: argparse.Namespace) -> Row:
     alone = _rematerialized(module, limit, judge)
     beside = found
     if alone is not None and (found is None or found.seconds >= alone.seconds):
-        beside = given
-        if limit < alone.allocated < given.allocated:
-            beside, _ = _searched(module, alone.allocated, judge, options)
+        if alone.allocated >= given.allocated:
+            beside = given
+        elif alone.allocated > limit:
+            beside = _searched(module, alone.allocated, judge, options)[0] or found
     floor = least_memory(given_program(module, judge).draft).size
     return Row(name, limit, floor, given, found, decisions, alone, beside, seconds)
 
@@ -212,8 +213,8 @@ def _summary(rows: list[Row]) -> str:
     return (
         f"Of {counted(len(rows), 'step')} {len(fitting)} fit in {_PART:.0%} of their memory, "
         f"{len(cheap)} of these with at most {_CHEAP - 1:.0%} more time (wanted: three quarters); "
-        f"{len(impossible)} cannot, whatever is decided. With no more memory than with "
-        f"rematerialization alone {len(ahead)} take less time than with it (wanted: 80%)."
+        f"{len(impossible)} cannot, unless instructions are replaced. With no more memory than "
+        f"with rematerialization alone {len(ahead)} take less time than with it (wanted: 80%)."
     )
 
 

@@ -113,8 +113,8 @@ def _only_behind(modules: Modules, excused: Excused, *passes: str) -> bool:
     )
 
 
-def _has_fewer(opcode: Opcode, ours: Module, theirs: Module) -> bool:
-    return count(ours, opcode) < count(theirs, opcode)
+def _has_fewer(opcode: Opcode, one: Module, other: Module) -> bool:
+    return count(one, opcode) < count(other, opcode)
 
 
 def _gathers_scalar(each: Instruction) -> bool:

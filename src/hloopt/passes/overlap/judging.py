@@ -118,10 +118,13 @@ class Judge:
         Near its limit of memory the scheduler leaves collectives exposed, though they may fit when
         they overlap: it is given the limit only where the program does not fit without.
         """
-        module = self._scheduled(draft, order, None)
         limit = self.options.memory_limit
-        if limit is None or _allocated(module) <= limit:
-            return module
+        if limit is not None:
+            module = self._scheduled(draft, None, None)
+            if _allocated(module) <= limit:
+                if order is None:
+                    return module
+                limit = None
         return self._scheduled(draft, order, limit)
 
     def _scheduled(

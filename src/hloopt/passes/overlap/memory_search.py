@@ -34,10 +34,10 @@ class MemorySearchPass(DecidingPass):
 
     Decided are, as long as it does not fit: which stacks of loops are kept in host memory; what is
     recomputed, by rematerialization with various limits; how collectives run and in which order, by
-    schedulers that mind memory. Of all that
-    helps, what costs least time for the bytes that it saves is done first. Once the program fits,
-    the decisions of overlap-search make it as short as can be within the limit, and those that are
-    no longer needed are undone. Time is that of the simulator, memory what buffer assignment finds.
+    schedulers that mind memory. Of all that helps, what costs least time for the bytes that it
+    saves is done first. Once the program fits, the decisions of overlap-search make it as short as
+    can be within the limit, and those that are no longer needed are undone. Time is that of the
+    simulator, memory what buffer assignment finds.
 
     A program that fits stays as it is, and so does one for which no decisions suffice: a remark
     then says how much the smallest needs that was found, and a lower bound: what its instructions
@@ -69,7 +69,7 @@ class MemorySearchPass(DecidingPass):
             context.missed(module.entry.root, f"it fits: {_needs(given, limit)}")
             return False
         goal = Goal(limit, given, may_be_longer=True)
-        _, iterations = first_trial(given, judge)
+        _, iterations = first_trial(given, judge, to_fit=True)
         budget = budget_of_decisions(iterations, context)
         search = OverlapSearch(judge, goal, given)
         with judging_ahead(judge.options, given.draft) as search.ahead:
@@ -102,14 +102,15 @@ class MemorySearchPass(DecidingPass):
 
 
 def least_memory(draft: Draft) -> MemoryFloor:
-    """A lower bound of what a program is allocated, whatever is decided about its memory.
+    """A lower bound of what a program is allocated, unless instructions are replaced.
 
     It holds for all orders of its instructions and for any that are computed again, as what an
-    instruction reads and gives out stays the same. All stacks of loops are in host memory that may
-    be. Near-linear, as `memory_floor` is.
+    instruction reads and gives out stays the same, and whether or not all stacks of loops are in
+    host memory that may be. Near-linear, as `memory_floor` is.
     """
     moved = draft.after(offloaded(0)) or draft
-    return memory_floor(moved.module, backend=GPU)
+    floors = (memory_floor(each.module, backend=GPU) for each in (moved, draft))
+    return min(floors, key=lambda floor: floor.size)
 
 
 def _too_large(given: Judged, best: Judged, limit: int) -> str:

@@ -43,7 +43,7 @@ class MemoryWalk:
 
     def _made(self, place: Judged, series: Series, budget: SearchBudget) -> Iterator[Judged]:
         """The smaller programs that a series leads to. Once one fits, what saves more is left out:
-        it takes longer."""
+        it is expected to take longer."""
         for decision in series:
             if budget.part >= 1:
                 return

@@ -22,7 +22,8 @@ _MOVES_PER_TRIAL = 500
 _ORDERED = 3
 """For how many sets of decisions an order is searched."""
 _ORDERED_TO_FIT = 6
-"""For how many where memory goes before time: what is recomputed depends on the order."""
+"""For how many where memory goes before time, each for as long as otherwise for all: what is
+recomputed depends on the order."""
 _BESIDE = 1.3
 """The time of a trial to that of judging alone: decisions have to be made first."""
 _LONG = 20
@@ -45,11 +46,11 @@ def given_program(module: Module, judge: Judge) -> Judged:
     return judge.judge(Draft(draft), copy)
 
 
-def first_trial(given: Judged, judge: Judge) -> tuple[Judged, int]:
+def first_trial(given: Judged, judge: Judge, *, to_fit: bool = False) -> tuple[Judged, int]:
     """The program without decisions as XLA:GPU runs it, and the number of iterations to search for.
 
     Where the options give a time, it is the number that is likely to fit in it: the search then
-    goes by that number alone, so that it can be repeated.
+    goes by that number alone, so that it can be repeated. `to_fit`: memory goes before time.
     """
     options = judge.options
     seconds = float(options.budget)
@@ -62,7 +63,7 @@ def first_trial(given: Judged, judge: Judge) -> tuple[Judged, int]:
         if seconds * _LONG > options.budget:
             break
     jobs = min(options.jobs, os.cpu_count() or 1)
-    share = (_TENTHS / jobs + 10 - _TENTHS) / 10  # the order is searched by one process
+    share = (_TENTHS / jobs + _tenths_of_orders(to_fit)) / 10  # orders by one process
     trials = options.budget / (seconds * _BESIDE * share) if seconds else 0
     return judged, max(int(trials), _LEAST) if options.budget else 0
 
@@ -73,16 +74,19 @@ def budget_of_decisions(iterations: int, context: PassContext) -> SearchBudget:
     return SearchBudget("decisions", limits, context.on_progress)
 
 
+def _tenths_of_orders(to_fit: bool) -> int:
+    """The tenths of the budget for orders, more than are left where memory goes before time."""
+    return (10 - _TENTHS) * (_ORDERED_TO_FIT if to_fit else 1)
+
+
 def with_best_order(search: OverlapSearch, iterations: int) -> Judged:
     """The best program once the order of those with the best decisions is searched, too."""
     best = search.best
-    number, moves = _ORDERED, iterations * (10 - _TENTHS) * _MOVES_PER_TRIAL // 10
-    if search.goal.may_be_longer:
-        number = _ORDERED_TO_FIT
-    else:
-        moves //= _ORDERED
+    to_fit = search.goal.may_be_longer
+    number = _ORDERED_TO_FIT if to_fit else _ORDERED
+    trials = iterations * _tenths_of_orders(to_fit)
     order = {
-        "iterations": moves,
+        "iterations": trials * _MOVES_PER_TRIAL // (10 * number),
         "seed": search.judge.options.seed,
         "memory_limit": search.goal.limit,
     }

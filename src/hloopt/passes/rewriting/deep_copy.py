@@ -23,8 +23,8 @@ def deep_copy(
 ) -> tuple[Instruction, dict[int, Instruction]]:
     """`value` with its arrays in some slots copied, and these copies by slot.
 
-    `value` itself where none is. Tokens and buffers are never copied, nor is what a send or recv in
-    flight holds; tuples are made anew. Linear in the elements of tuples that hold a copied array.
+    `value` itself where none is. Tokens and buffers are never copied, nor is a send or recv that
+    stands in it; tuples are made anew. Linear in the elements of tuples that hold a copied array.
     Raises ShapeError for tuples that are nested too deeply.
     """
     parts = slots_of(value.shape).parts

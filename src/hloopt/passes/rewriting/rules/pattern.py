@@ -249,9 +249,9 @@ class Pattern:
         return None
 
     def over(self, root: Instruction) -> Pattern | None:
-        """The rest to ask of instructions like `root`: of its opcode, with as many operands, of
-        which the first have these opcodes and shapes and read first something of these opcodes;
-        None where it fits none of them."""
+        """The pattern of what is left to ask of instructions like `root`: of its opcode, with as
+        many operands, of which the first have these opcodes and shapes and read first something of
+        these opcodes; None where it fits none of them."""
         fits = tuple([each.may_be_over(root) for each in self._variants])
         return self._rest(fits, self._over, _Node.over)
 
@@ -265,8 +265,8 @@ class Pattern:
         }
 
     def beneath(self, operands: Sequence[Instruction]) -> Pattern | None:
-        """The rest to ask of roots of which `over` is known, and what `where_known` names of
-        these first operands; None where it fits none of them."""
+        """The pattern of what is left to ask of roots of which `over` is known, and what
+        `where_known` names of these first operands; None where it fits none of them."""
         fits = tuple([each.may_be_beneath(operands) for each in self._variants])
         return self._rest(fits, self._beneath, _Node.beneath)
 
@@ -276,7 +276,7 @@ class Pattern:
         known: dict[tuple[bool, ...], Pattern],
         rest_of: Callable[[_Node], _Node],
     ) -> Pattern | None:
-        """The rest to ask of the variants that fit, made once; None without any."""
+        """The pattern of what is left to ask of the variants that fit, made once; None without any."""
         if True not in fits:
             return None
         found = known.get(fits)
