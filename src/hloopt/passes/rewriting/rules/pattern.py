@@ -276,7 +276,7 @@ class Pattern:
         known: dict[tuple[bool, ...], Pattern],
         rest_of: Callable[[_Node], _Node],
     ) -> Pattern | None:
-        """The pattern of what is left to ask of the variants that fit, made once; None without any."""
+        """The pattern of what is left to ask of variants that fit, made once; None without any."""
         if True not in fits:
             return None
         found = known.get(fits)
