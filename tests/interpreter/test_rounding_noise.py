@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hloopt.interpreter.rounding_noise import RoundingNoise
+from hloopt.interpreter.values import float_info
 from hloopt.text import parse_module
 
 DOT = """HloModule m
@@ -41,7 +42,7 @@ def moved(text: str, dtype: np.dtype[Any], result: tuple[int, ...]) -> float:
 def test_sums_grow_in_the_type_that_they_are_made_in(dtype: np.dtype[Any], name: str) -> None:
     found = moved(DOT.replace("TYPE", name), dtype, (32,))
     if dtype == BF16:
-        assert found <= 2 * float(ml_dtypes.finfo(BF16).eps)  # type: ignore[no-untyped-call]  # no annotations
+        assert found <= 2 * float(float_info(BF16).eps)
     else:
         assert 40 < found / float(np.finfo(np.float32).eps) < 80
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,7 @@ from typing import Any
 from hloopt.diagnostics import HloError
 from hloopt.ir import Module
 from hloopt.ir.clone import clone_module
-from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.overlap.decisions import run_passes
 from hloopt.text import parse_module, print_module
 from oracle_script import oracle_script
 from overlap_lib.steps import TARGET, Step, step_of
@@ -95,7 +94,7 @@ class XlaGpu:
         marked synchronous: its report has no waiting for marked ones. Raises Failed.
         """
         module, _ = clone_module(module)
-        _run("async-collective-annotator", module, {"disable_async_collectives": []})
+        run_passes(module, [("async-collective-annotator", {"disable_async_collectives": []})])
         orders = oracle_script(self.shared / "oracle", "forced_order")
         wanted = {
             computation.name: [instruction.name for instruction in computation.instructions]
@@ -141,9 +140,5 @@ class XlaGpu:
 
 def _without_schedule(module: Module) -> str:
     copy, _ = clone_module(module)
-    _run("hlo-descheduler", copy, {})
+    run_passes(copy, ["hlo-descheduler"])
     return print_module(copy)
-
-
-def _run(name: str, module: Module, options: Mapping[str, object]) -> None:
-    create_pass(name, dict(options)).run(module, PassContext(wants_remarks=False))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hloopt.ir import Module
 from hloopt.ir.clone import clone_module
-from hloopt.pass_framework.base import PassContext
-from hloopt.pass_framework.registry import create_pass
-from hloopt.passes.overlap.decisions import Draft
+from hloopt.passes.overlap.decisions import Draft, run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import FAMILIES, OverlapOptions
 from hloopt.passes.overlap.search import Goal, OverlapSearch
@@ -80,7 +78,7 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     different = tuple(dict.fromkeys(starts))
     for start in different:
         module = parse_module(start)
-        _run("synchronize-collectives", module, {"transfers": True})
+        run_passes(module, [("synchronize-collectives", {"transfers": True})])
         trials = allowed_iterations(module, iterations // len(different))
         search, taken = _searched(module, theirs[0], trials, seed)
         tried += taken
@@ -131,7 +129,7 @@ def _finished(programs: Sequence[Judged], gpu: XlaGpu) -> Iterator[Made]:
     for judged in programs:
         with contextlib.suppress(Failed):
             program, _ = clone_module(judged.draft.module)
-            _run("host-memory-transfer-asyncifier", program, {})  # XLA's place is behind it
+            run_passes(program, ["host-memory-transfer-asyncifier"])  # XLA's place is behind it
             made = gpu.finished(print_module(program))
             yield Made(made, len(judged.decisions))
 
@@ -143,20 +141,17 @@ def _reordered(
     for algorithm in _BEGINNINGS:
         module, _ = clone_module(program.before_scheduler)
         if algorithm is not None:
-            _run("hlo-memory-scheduler", module, {"preset": "xla-gpu", "algorithm": algorithm})
+            options = {"preset": "xla-gpu", "algorithm": algorithm}
+            run_passes(module, [("hlo-memory-scheduler", options)])
         search = {
             "iterations": iterations * _MOVES_PER_TRIAL,
             "seed": seed,
             "memory_limit": _in_pages(default),
         }
-        options = {"preset": "xla-gpu", "target": TARGET, "search": search}
-        _run("latency-hiding-scheduler", module, options)
+        scheduler = {"preset": "xla-gpu", "target": TARGET, "search": search}
+        run_passes(module, [("latency-hiding-scheduler", scheduler)])
         with contextlib.suppress(Failed):
             yield gpu.forced(module)
-
-
-def _run(name: str, module: Module, options: Mapping[str, object]) -> None:
-    create_pass(name, dict(options)).run(module, PassContext(wants_remarks=False))
 
 
 def _in_pages(step: Step) -> int:

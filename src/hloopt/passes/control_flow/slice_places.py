@@ -64,8 +64,10 @@ def _forget(instruction: Instruction) -> None:
 
 def _number(value: object) -> int | None:
     """A field as an integer, which JSON may have as a string; None where it is not one."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
     try:
-        return int(value) if type(value) in (int, str) else None  # type: ignore[call-overload]  # of these
+        return int(value)
     except ValueError:
         return None
 
