@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hloopt.diagnostics import HloError, Miscompiled, PassFailure, PassRefused, PipelineError
 from hloopt.equivalence import RunSettings
+from hloopt.equivalence.path_types import ReadType
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.limits import Deadline
 from hloopt.ir import Module
@@ -55,17 +57,19 @@ class _Comparisons(Validator):
             deadline=Deadline(_SECONDS),
         )
         super().__init__(settings, each=False, shrink=shrink)
-        self._equal: set[tuple[str, Preserves]] = set()
+        self._equal: set[tuple[object, ...]] = set()
         self._error: RunError | None = None
 
-    def check(self, module: Module, preserves: Preserves) -> None:
-        result = (print_module(module), preserves)
+    def check(
+        self, module: Module, preserves: Preserves, read_types: Sequence[ReadType] = ()
+    ) -> None:
+        result = (print_module(module), preserves, *read_types)
         if result in self._equal:
             return
         if self._error is not None:
             raise self._error
         try:
-            super().check(module, preserves)
+            super().check(module, preserves, read_types)
         except RunError as error:
             if error.code != _NOT_DECIDED:
                 self._error = error

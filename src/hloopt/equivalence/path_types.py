@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,29 +25,39 @@ NARROW = 32
 _SCALES = "f8e8m0fnu"
 """Powers of two, which scale values of other types; no value is rounded to it on its way."""
 
+ReadType: TypeAlias = Callable[[Instruction, int], str | None]
+"""The narrower float type that a backend rounds an operand to where an operation reads it; None
+where it does not."""
+
 
 class PathTypes:
     """Of each instruction, the narrowest float type it is computed from, and that of what is
     computed from it.
 
     A path goes by operands, through calls, branches and loops; arrays of one tuple are not told
-    apart. O(instructions).
+    apart. What `read_types` say that a backend reads as counts, as if a conversion stood there.
+    O(operands * read_types).
     """
 
-    def __init__(self, program: Module) -> None:
+    def __init__(self, program: Module, read_types: Sequence[ReadType] = ()) -> None:
         self._program = program
         sources: dict[Instruction, list[Instruction]] = {}
         readers: dict[Instruction, list[Instruction]] = {}
-        seeds: dict[ElementType, list[Instruction]] = {}
+        before: dict[ElementType, list[Instruction]] = {}
+        after: dict[ElementType, list[Instruction]] = {}
         for instruction in program.instructions():
             sources[instruction] = list(_sources(instruction))
             for source in sources[instruction]:
                 readers.setdefault(source, []).append(instruction)
             narrowest = _narrowest_of(instruction.shape)
             if narrowest is not None:
-                seeds.setdefault(narrowest, []).append(instruction)
-        self._before = _spread(seeds, readers)
-        self._after = _spread(seeds, sources)
+                before.setdefault(narrowest, []).append(instruction)
+                after.setdefault(narrowest, []).append(instruction)
+            for operand, element in _reads(instruction, read_types):
+                before.setdefault(element, []).append(instruction)
+                after.setdefault(element, []).append(operand)
+        self._before = _spread(before, readers)
+        self._after = _spread(after, sources)
 
     def of_output(self, leaf: Index) -> ElementType | None:
         """The narrowest type on the paths from the inputs to an output; None without floats.
@@ -161,6 +171,17 @@ def _real_type(leaf: Shape) -> ElementType | None:
     if element is None or element.kind == "complex":
         return element and ELEMENT_TYPES[f"f{element.bits // 2}"]
     return element if element.is_floating else None
+
+
+def _reads(
+    instruction: Instruction, read_types: Sequence[ReadType]
+) -> Iterator[tuple[Instruction, ElementType]]:
+    """The operands that a backend reads in other types than they have, with these."""
+    for read_type in read_types:
+        for number, operand in enumerate(instruction.operands):
+            name = read_type(instruction, number)
+            if name is not None:
+                yield operand, ELEMENT_TYPES[name]
 
 
 def _sources(instruction: Instruction) -> Iterator[Instruction]:

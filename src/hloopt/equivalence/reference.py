@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from hloopt.equivalence.examination import Examination
 from hloopt.equivalence.judgement import Judge
 from hloopt.equivalence.measures import loose_tolerance
 from hloopt.equivalence.pairing import Pairing, pair_up, pair_up_global
-from hloopt.equivalence.path_types import PathTypes, rounds_in_sums
+from hloopt.equivalence.path_types import PathTypes, ReadType, rounds_in_sums
 from hloopt.equivalence.precision import PrecisionJudge
 from hloopt.equivalence.runs import Runs
 from hloopt.equivalence.settings import RunSettings
@@ -55,13 +56,21 @@ class Reference:
         """The reason why `module` may compute something else; None where it does not."""
         return self.examine(module, preserves).mismatch
 
-    def examine(self, module: Module, preserves: Preserves = "rounding") -> Comparison:
-        """Compare a module, with what there is to report of it."""
+    def examine(
+        self,
+        module: Module,
+        preserves: Preserves = "rounding",
+        read_types: Sequence[ReadType] = (),
+    ) -> Comparison:
+        """Compare a module, with what there is to report of it.
+
+        `read_types` say what the backend rounds, which passes that change precision rely on.
+        """
         pairing = pair(self.module, module, self.settings)
         if isinstance(pairing, str):
             return Comparison(Mismatch(pairing))
         if preserves == "precision":
-            return self._examine_precision(pairing)
+            return self._examine_precision(pairing, read_types)
         is_bitwise = preserves == "bits" and self.settings.engine is None
         is_exact = self._only_moves and only_moves_data(module)
         if is_bitwise and not is_exact:
@@ -80,10 +89,10 @@ class Reference:
             self._runs_of(pairing), pairing, self.settings, judge(), judge(), preserves
         ).run()
 
-    def _examine_precision(self, pairing: Pairing) -> Comparison:
+    def _examine_precision(self, pairing: Pairing, read_types: Sequence[ReadType]) -> Comparison:
         """Compare what modules compute, and what they compute where nothing is rounded to fewer
         than 32 bits: whatever is other there is no matter of precision."""
-        types = PathTypes(pairing.left.program)
+        types = PathTypes(pairing.left.program, read_types)
         settings = self.settings
         found = Examination(
             self._runs_of(pairing),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
@@ -16,6 +16,9 @@ from hloopt.options import check_types
 from hloopt.options import option as option
 from hloopt.pass_framework.applications import Application, Applications
 from hloopt.preserves import Preserves
+
+if TYPE_CHECKING:
+    from hloopt.equivalence.path_types import ReadType
 
 
 def is_on_thread(computation: Computation, execution_threads: tuple[str, ...]) -> bool:
@@ -125,6 +128,9 @@ class ModulePass:
     preserves: Preserves = "rounding"
     """The part of the results that it leaves as it was, as `register` says; for a pass whose
     options decide that, what they leave."""
+
+    read_type: ReadType | None = None
+    """For a pass that its options tell what the backend rounds: the type an operand is read in."""
 
     xla: ClassVar[XlaPass | None] = None
     """The pass of XLA that it follows; None for a pass that XLA does not have."""

@@ -30,6 +30,7 @@ from hloopt.verifier import ANY_TARGET, VerifierOptions, verify_changes
 from hloopt.verifier.verify import VerifiedState
 
 if TYPE_CHECKING:
+    from hloopt.equivalence.path_types import ReadType
     from hloopt.pass_framework.validation import Validation, Validator
 
 
@@ -127,6 +128,8 @@ class _Execution:
         self._preserved: Preserves = "bits"
         """The least that all passes preserve which changed something: comparisons are with the
         module as it was before the first one."""
+        self._read_types: tuple[ReadType, ...] = ()
+        """The roundings of the backend that these passes were told of."""
         self._text: tuple[int, str] | None = None
         self._made_before = 0
         """The applications before the pass that runs."""
@@ -147,7 +150,7 @@ class _Execution:
 
     def _validate_end(self, validator: Validator) -> None:
         try:
-            validator.check(self.module, self._preserved)
+            validator.check(self.module, self._preserved, self._read_types)
         except Miscompiled as error:
             raise PassFailure(
                 f"the passes change what the module computes: {error.message}",
@@ -247,13 +250,16 @@ class _Execution:
         run.seconds = time.perf_counter() - started
         validator = self.runner.validator
         preserved = max(self._preserved, step.made.preserves, key=PRESERVES.index)
+        read_types = self._read_types
+        if step.made.read_type is not None and step.made.read_type not in read_types:
+            read_types = (*read_types, step.made.read_type)
         if validator is not None and validator.each and run.changed:
             try:
-                validator.check(module, preserved)
+                validator.check(module, preserved, read_types)
             except Miscompiled as error:
                 self._failed(step, run, before, error)
         if run.changed:
-            self._preserved = preserved
+            self._preserved, self._read_types = preserved, read_types
         run.instructions = (count, module.instruction_count())
         run.statistics = context.statistics
         if not run.failed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hloopt.diagnostics import Miscompiled, Source
@@ -9,6 +10,7 @@ from hloopt.equivalence import Comparison, Reference, RunSettings
 from hloopt.equivalence.comparison import nearest_of
 from hloopt.equivalence.measures import OutputErrors
 from hloopt.equivalence.pairing import Pairing
+from hloopt.equivalence.path_types import ReadType
 from hloopt.equivalence.reference import pair
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.special_values import Special
@@ -71,17 +73,20 @@ class Validator:
         self._source = source
         self.found = Validation()
 
-    def check(self, module: Module, preserves: Preserves) -> None:
+    def check(
+        self, module: Module, preserves: Preserves, read_types: Sequence[ReadType] = ()
+    ) -> None:
         """Raise Miscompiled if `module` computes something else, RunError if that is unknown.
 
-        `preserves` says what passes have to leave as it was.
+        `preserves` says what passes have to leave as it was, `read_types` what the backend rounds
+        by itself, as they were told.
         """
         self.found.comparisons += 1
         if self._settings.deadline is not None:
             self._settings.deadline.restart()
         try:
             reference, module = self._pair(module)
-            comparison = reference.examine(module, preserves)
+            comparison = reference.examine(module, preserves, read_types)
         except RunError as error:
             raise RunError(
                 f"cannot validate: {error.message}",

@@ -122,6 +122,15 @@ def test_a_given_rule_answers_for_every_operation() -> None:
     assert not nothing.rounds_operand(dot, 0)
 
 
+def test_operands_are_read_in_the_low_type_where_they_have_the_high_one() -> None:
+    found = support(operand_effectively_low={"opcodes": ["tuple"], "operands": {"dot": [0]}})
+    dot = instruction("f32[] dot(f, f)")
+    assert [found.read_type(dot, n) for n in (0, 1)] == ["bf16", None]
+    assert found.read_type(instruction("bf16[] dot(b, b)"), 0) is None
+    several = instruction("(s32[], (f32[4], s32[])) tuple(i, (f32[4], s32[]) tuple(f, i))")
+    assert [found.read_type(several, n) for n in (0, 1)] == [None, "bf16"]
+
+
 def test_an_operation_with_a_rule_for_an_operand_counts_as_a_whole() -> None:
     dot = instruction("bf16[] dot(b, b)")
     assert support(output={"operands": {"dot": [0]}}).supports_output(dot)

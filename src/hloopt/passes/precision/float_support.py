@@ -111,6 +111,13 @@ class FloatSupport(PassOptions):
         rule = self.operand_effectively_low
         return rule is not None and _answer(rule, instruction.opcode, operand)
 
+    def read_type(self, instruction: Instruction, operand: int) -> str | None:
+        """The type low where the operation rounds arrays of type high in an operand to it."""
+        if not self.rounds_operand(instruction, operand):
+            return None
+        leaves = instruction.operands[operand].shape.leaves()
+        return self.low if any(leaf.type_name == self.high for leaf in leaves) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSupport(FloatSupport):

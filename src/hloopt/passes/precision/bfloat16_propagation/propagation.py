@@ -53,6 +53,12 @@ class Bfloat16Propagation(ModulePass):
 
     options: Options
 
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        given = self.options.float_support
+        if given is not None and given.operand_effectively_low:
+            self.read_type = given.read_type
+
     def run(self, module: Module, context: PassContext) -> bool:
         _refuse_sequential_scans(module)
         if context.is_at_limit:
