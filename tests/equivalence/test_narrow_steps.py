@@ -160,3 +160,63 @@ def test_a_term_too_few_of_many_is_found() -> None:
     mismatch = compare(ONE_BY_ONE, short)
     assert mismatch is not None
     assert mismatch.is_decided
+
+
+PRODUCT = """HloModule m
+
+ENTRY e {
+  i = s32[8,64]{1,0} parameter(0)
+  j = s32[64,8]{1,0} parameter(1)
+  x = bf16[8,64]{1,0} convert(i)
+  y = bf16[64,8]{1,0} convert(j)
+  ROOT d = s32[8,8]{1,0} dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+PRODUCT_IN_F32 = PRODUCT.replace(
+    "  ROOT d",
+    "  v = f32[8,64]{1,0} convert(x)\n  w = f32[64,8]{1,0} convert(y)\n  ROOT d",
+).replace("dot(x, y)", "dot(v, w)")
+
+
+def test_a_product_is_rounded_to_its_operands_type_before_it_is_an_integer() -> None:
+    """XLA's result-caster says so; in f32 the integers are others, by what bf16 leaves of them."""
+    mismatch = compare(PRODUCT, PRODUCT_IN_F32)
+    assert mismatch is not None
+    assert not mismatch.is_decided
+    assert "which rounding may explain" in mismatch.reason
+
+
+def test_a_wrong_product_as_an_integer_is_found_in_spite_of_that() -> None:
+    wrong = PRODUCT_IN_F32.replace("f32[8,64]{1,0} convert(x)", "f32[8,64]{1,0} negate(u)").replace(
+        "  v =", "  u = f32[8,64]{1,0} convert(x)\n  v ="
+    )
+    mismatch = compare(PRODUCT, wrong)
+    assert mismatch is not None
+    assert mismatch.is_decided
+    assert mismatch.reason.startswith("with f32 for all narrower floats, ")
+
+
+@pytest.mark.parametrize(
+    ("operands", "result", "is_rounded"),
+    [
+        (("bf16", "bf16"), "s32", True),
+        (("f16", "f16"), "u8", True),
+        (("f32", "f32"), "s32", False),
+        (("bf16", "f32"), "s32", False),
+        (("s8", "s8"), "s32", False),
+        (("bf16", "bf16"), "f32", False),
+    ],
+)
+def test_products_that_are_rounded_before_they_are_integers(
+    operands: tuple[str, str], result: str, is_rounded: bool
+) -> None:
+    left, right = operands
+    module = parse_module(f"""HloModule m
+
+ENTRY e {{
+  x = {left}[4]{{0}} parameter(0)
+  y = {right}[4]{{0}} parameter(1)
+  ROOT d = {result}[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+}}
+""")
+    assert [i.name for i in PathTypes(module).movable_roundings()] == ["d"] * is_rounded

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hloopt.interpreter.rounding_noise import RoundingNoise
+from hloopt.interpreter.rounding_noise import MovableRoundings, RoundingNoise
 from hloopt.interpreter.values import float_info
 from hloopt.text import parse_module
 
@@ -51,3 +51,15 @@ def test_what_reads_many_elements_but_sums_few_does_not_grow() -> None:
     eps = float(np.finfo(np.float32).eps)
     small = moved(NORM.replace("65536", "16"), np.dtype(np.float32), (4, 16))
     assert moved(NORM, np.dtype(np.float32), (4, 65536)) < small + 8 * eps
+
+
+def test_integers_move_by_what_was_rounded_before_them() -> None:
+    root = parse_module(DOT.replace("TYPE", "bf16")).entry.root
+    top = np.iinfo(np.int32).max
+    value = np.array([0, 7, 1000, -1000, top], np.int32)
+    noise = RoundingNoise(1, lambda _: False, MovableRoundings({root: BF16}))
+    found = noise.around(root, lambda *_: value)(root)
+    assert found.dtype == np.int32
+    moves = np.abs(found.astype(np.int64) - value)
+    assert moves[:4].tolist() == [1, 1, 4, 4]
+    assert moves[4] in (0, 1 << 23)

@@ -83,12 +83,18 @@ class PathTypes:
 
     def movable_roundings(self) -> dict[Instruction, np.dtype[Any]]:
         """The operations whose result a pass that changes precision may round, each with the type:
-        a narrower one that something computed from it has, or that a scaled-dot multiplies in."""
+        a narrower one that something computed from it has, that a scaled-dot multiplies in, or that
+        a product is rounded to before it becomes an integer."""
         found = {}
         for instruction in self._program.instructions(Opcode.SCALED_DOT):
             within = self._type_of_products(instruction)
             if within is not None and within.bits < NARROW:
                 found[instruction] = dtype_of(within)
+        for opcode in (Opcode.DOT, Opcode.CONVOLUTION):
+            for instruction in self._program.instructions(opcode):
+                narrow = _rounded_before_cut(instruction)
+                if narrow is not None:
+                    found[instruction] = dtype_of(narrow)
         for instruction, element in self._after.items():
             own = _narrowest_of(instruction.shape)
             if own is not None and _width(element) < _width(own) and _may_round(instruction):
@@ -140,6 +146,15 @@ def _is_narrow(shape: Shape) -> bool:
 
 
 _GIVEN_BY_TEXT = (Opcode.CONSTANT, Opcode.IOTA)
+
+
+def _rounded_before_cut(product: Instruction) -> ElementType | None:
+    """The narrow type of floats whose product is an integer: it is rounded to that type first."""
+    left, right = (operand.shape.element_type for operand in product.operands[:2])
+    result = product.shape.element_type
+    if left is not right or left is None or result is None or not result.is_integral:
+        return None
+    return left if left.is_floating and left.bits < NARROW else None
 
 
 def _may_round(instruction: Instruction) -> bool:

@@ -100,9 +100,12 @@ class RoundingNoise:
         return run
 
     def _moved(self, instruction: Instruction, value: Value, dtype: np.dtype[Any]) -> Value:
-        """A value off by half a unit in the last place of a type, where the type cannot hold it."""
+        """A value off by half a unit in the last place of a type, where the type cannot hold it;
+        integers, that a sum was cut to after it was rounded to the type, by one at least."""
         if isinstance(value, tuple):
             return tuple(self._moved(instruction, element, dtype) for element in value)
+        if value is not None and value.dtype.kind in "iu":
+            return self._moved_before_cut(instruction, value, dtype)
         if value is None or value.dtype.kind not in "fV" or value.dtype.itemsize <= dtype.itemsize:
             return value
         half = self._pattern(instruction, value) * np.float32(float_info(dtype).eps / 2)
@@ -110,6 +113,15 @@ class RoundingNoise:
             found = (value + np.abs(value) * half).astype(value.dtype)
             is_inexact = converted(converted(value, dtype), value.dtype) != value
         return np.where(is_inexact & np.isfinite(found), found, value)
+
+    def _moved_before_cut(
+        self, instruction: Instruction, value: Array, dtype: np.dtype[Any]
+    ) -> Array:
+        half = np.abs(value.astype(np.float64)) * float(float_info(dtype).eps / 2)
+        found = value + self._pattern(instruction, value) * np.maximum(np.ceil(half), 1)
+        limits = np.iinfo(value.dtype)
+        is_held = (found >= limits.min) & (found <= limits.max)
+        return np.where(is_held, found, value).astype(value.dtype)
 
     def _moved_in_steps(self, instruction: Instruction, value: Value, terms: int) -> Value:
         """Sums off by what rounding each step does where all terms have one sign: half a unit in
