@@ -14,7 +14,7 @@ from hloopt.ir.module import Module
 from hloopt.ir.opcode import ELEMENTWISE_BINARY, Opcode
 from hloopt.ir.ordering import post_order
 from hloopt.passes.collectives.collective_pipeliner.copies import Copier, Copies
-from hloopt.passes.control_flow.slice_places import forget_slices, restate_slices
+from hloopt.passes.rewriting.slice_places import forget_slices, leave_loop, restate_slices
 
 
 def communicates(instruction: Instruction) -> bool:
@@ -79,7 +79,7 @@ class Unroller:
                 copies[read].add_control_predecessor(predecessor)
         loop.set_operands([copies[body.root]])
         peeled = [copies[instruction] for instruction in order]
-        restate_slices(peeled, later=0, factor=0)
+        leave_loop(peeled)
         restate_slices(order, later=1, factor=1)
         forget_slices(loop.called[1].instructions)
         return peeled

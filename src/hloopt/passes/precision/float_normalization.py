@@ -20,6 +20,7 @@ from hloopt.pass_framework.base import (
 )
 from hloopt.passes.precision.float_support import TARGET_HELP, FloatSupport, support_of
 from hloopt.passes.precision.normalizer import KEEP_COMPUTATIONS, UNTOUCHED, Normalizer
+from hloopt.passes.rewriting.slice_places import NotedTypes
 from hloopt.passes.simplification.dce import DeadCodeElimination
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
 
@@ -64,6 +65,7 @@ class FloatNormalization(ModulePass):
 
     def _normalize(self, module: Module, context: PassContext) -> bool:
         before = module.version
+        noted = NotedTypes(module)
         _separate_reductions(module, context)
         normalizer = Normalizer(
             module,
@@ -76,6 +78,7 @@ class FloatNormalization(ModulePass):
                     _normalize(computation, normalizer, context)
         if module.version == before:
             return False
+        noted.restate()
         quiet = context.as_part()
         TupleSimplifier().run(module, quiet)
         DeadCodeElimination().run(module, quiet)

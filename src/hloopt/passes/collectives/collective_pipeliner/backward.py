@@ -20,6 +20,7 @@ from hloopt.passes.collectives.collective_pipeliner.counted_loop import CountedL
 from hloopt.passes.collectives.collective_pipeliner.effects import has_effect
 from hloopt.passes.collectives.collective_pipeliner.options import Hook, PipelinerOptions
 from hloopt.passes.collectives.collective_pipeliner.projection import projected
+from hloopt.passes.rewriting.slice_places import leave_loop, restate_slices
 
 
 @dataclass(slots=True)
@@ -84,6 +85,7 @@ class BackwardPipelining:
             else:
                 made.append(copier.copy_in_order(instruction, copies, loop.caller))
         copier.regroup(made, {})
+        leave_loop(made)
         self._call(self.options.postprocess_backward_peeled_op, copies)
         del copies[loop.state]
         return copies
@@ -104,6 +106,8 @@ class BackwardPipelining:
             else:
                 kept = loop.element_of(following[index]) == index
                 copies[instruction] = instruction if kept else projected(following[index])
+        made = [copies[i] for i in originals if loop.element_of(i) is None]
+        restate_slices(made, later=1, factor=1)
         self._call(self.options.postprocess_backward_rotated_op, copies)
         return copies
 
@@ -153,6 +157,7 @@ class BackwardPipelining:
         made = [copier.copy_in_order(i, copies, loop.caller) for i in left]
         self._keep_after_loop(made)
         copier.regroup(made, groups)
+        leave_loop(made, trip=loop.trips - 1)
         hook = self.options.postprocess_backward_peeled_trailing_op
         if hook is not None:
             for copy in made:

@@ -15,6 +15,7 @@ from hloopt.passes.collectives.collective_pipeliner.copies import constant_zero
 from hloopt.passes.collectives.collective_pipeliner.moves import sliced_dimension
 from hloopt.passes.collectives.collective_pipeliner.options import is_custom_call
 from hloopt.passes.collectives.collective_pipeliner.sink_rules import SHAPE_ONLY
+from hloopt.passes.rewriting.slice_places import forget_slices
 
 
 def stacked_shape(shape: Shape, trips: int) -> Shape:
@@ -93,6 +94,7 @@ class Batch:
     ) -> Instruction:
         made = self._after.add_clone(value, operands)
         made.set_shape(stacked_shape(value.shape, self._trips))
+        forget_slices((made,))
         for name, text in attributes.items():
             made.set_attribute(name, text)
         made.set_attribute("sharding", None)

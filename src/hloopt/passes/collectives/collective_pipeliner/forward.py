@@ -22,6 +22,7 @@ from hloopt.passes.collectives.collective_pipeliner.effects import has_effect
 from hloopt.passes.collectives.collective_pipeliner.markers import mark_moved
 from hloopt.passes.collectives.collective_pipeliner.moves import Move, Store, behind_barrier
 from hloopt.passes.collectives.collective_pipeliner.options import PipelinerOptions
+from hloopt.passes.rewriting.slice_places import leave_loop, restate_slices
 
 
 @dataclass(slots=True)
@@ -107,6 +108,7 @@ class ForwardPipelining:
                 moved += after
             self._replace_inside(move, store, result)
         replace_results(loop.instruction, reads, results, self._carried.first)
+        restate_slices((i for i in loop.order if i in loop.body), later=1, factor=1)
         return moved
 
     # -- the first trip ---------------------------------------------------------------------
@@ -130,6 +132,7 @@ class ForwardPipelining:
             else:
                 copies[instruction] = copies[store.buffer]
         copier.regroup(made, copier.new_groups(needed))
+        leave_loop(made)
         return copies
 
     def _keep_before_loop(self, peeled: Copies, first: Sequence[Instruction]) -> None:
@@ -172,6 +175,7 @@ class ForwardPipelining:
         copies, result = self._finish(move, store, after, read_element(after, index))
         made = list(copies.values())
         self._copier.regroup(made, {})
+        leave_loop(made, trip=self._loop.trips - 1)
         return made, result
 
     def _finish(

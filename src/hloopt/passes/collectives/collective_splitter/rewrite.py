@@ -17,6 +17,7 @@ from hloopt.passes.collectives.collective_splitter.region import Member, Region,
 from hloopt.passes.collectives.shards import with_dimension
 from hloopt.passes.rewriting.replace import OF_THE_VALUE, forget_value
 from hloopt.passes.rewriting.rules.build import format_slices
+from hloopt.passes.rewriting.slice_places import forget_slices
 
 
 def split_region(region: Region, channel_ids: Iterator[int]) -> None:
@@ -69,6 +70,7 @@ class _Rewrite:
             else:
                 part.set_called((_fused_part(member.fused, number, inside),))
                 part.set_shape(part.called[0].root.shape)
+            forget_slices((part,))
             if number and "channel_id" in part.attributes:
                 part.set_attribute("channel_id", str(next(self._channel_ids)))
             parts.append(part)

@@ -16,6 +16,7 @@ from hloopt.ir.tuples import element
 from hloopt.pass_framework.base import PassContext
 from hloopt.passes.control_flow.loop_invariants.widening import WideLoop
 from hloopt.passes.rewriting.replace import inherit
+from hloopt.passes.rewriting.slice_places import leave_loop
 
 
 def invariant_elements(loop: Instruction) -> list[Instruction]:
@@ -81,6 +82,7 @@ def hoist(loop: Instruction, chosen: Sequence[Instruction]) -> Instruction:
                 taken.set_attribute("origin", inner.attributes["origin"])
             inner.replace_all_uses_with(taken)
         inner.parent.remove(inner)
+    leave_loop(copies.values())
     repair_schedule(wide.loop.called)
     return wide.loop
 

@@ -7,10 +7,12 @@ from hloopt.analysis.loops.trip_count import LoopTrips
 from hloopt.analysis.side_effects import SideEffects
 from hloopt.diagnostics import counted
 from hloopt.ir.attributes.frontend_attributes import frontend_attributes
+from hloopt.ir.clone import clone_to_change
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
 from hloopt.passes.rewriting.replace import OF_THE_VALUE, replace_instruction
+from hloopt.passes.rewriting.slice_places import has_notes, leave_loop
 
 
 def why_not_remove(loop: Instruction, trips: LoopTrips, effects: SideEffects) -> str | None:
@@ -51,5 +53,8 @@ def remove_loop(loop: Instruction, trips: LoopTrips) -> None:
         *(Opcode.CALL, loop.shape, loop.operands), attributes=hints, called=loop.called[:1]
     )
     replace_instruction(loop, call)
+    if has_notes(call.called[0].instructions):
+        call.set_called((clone_to_change(call.called[0]),))
+        leave_loop(call.called[0].instructions)
     options = CallInliner.Options(propagate_metadata=False)
     Inliner(computation.module, options, cleans_up=True).inline(computation, [call])

@@ -24,6 +24,7 @@ from hloopt.passes.precision.bfloat16_propagation.loop_inputs import LoopInputs
 from hloopt.passes.precision.bfloat16_propagation.resolution import Resolution
 from hloopt.passes.precision.bfloat16_propagation.rewrite import clean_up, make_low
 from hloopt.passes.precision.float_support import TARGET_HELP, FloatSupport, support_of
+from hloopt.passes.rewriting.slice_places import NotedTypes
 
 
 @register(
@@ -83,7 +84,9 @@ class Bfloat16Propagation(ModulePass):
         context.count("instructions changed", count)
         for instruction in leaves.low:
             context.applied(instruction, f"gives {support.low} now")
+        noted = NotedTypes(module)
         make_low(leaves.low, support.low)
+        noted.restate()
         clean_up(module)
         return True
 
