@@ -10,6 +10,7 @@ from hloopt.equivalence import Reference
 from hloopt.ir import Module, Opcode
 from hloopt.pass_framework.presets import PRESETS
 from hloopt.pass_framework.registry import PASSES
+from hloopt.pass_framework.runner import restore
 from hloopt.pass_framework.shipped import pipeline_names
 from hloopt.passes.simplification.tuple_simplifier import TupleSimplifier
 from hloopt.text import parse_module
@@ -139,6 +140,54 @@ def test_a_planted_defect_is_found_on_each_number_of_devices(
     content = progress.findings[0].content.decode()
     assert content.startswith(f"// {file}\nHloModule m, replica_count=2")
     assert content.endswith("// --passes 'tuple-simplifier'\n")
+
+
+GATHER = """HloModule m
+
+ENTRY e {
+  p = f32[33,34]{1,0} parameter(0)
+  i = s32[1806,1]{1,0} parameter(1)
+  ROOT r = f32[1806,7,8]{2,1,0} gather(p, i), offset_dims={1,2}, collapsed_slice_dims={},
+    start_index_map={0}, index_vector_dim=1, slice_sizes={7,8}
+}
+"""
+
+
+def test_a_loop_may_take_many_more_steps_than_the_operation_that_it_is_of() -> None:
+    passes = "gather-expander{mode=eliminate_all_gathers}"
+    verdict = Bench(GATHER).judge(Case(passes, "gather-expander"))
+    assert verdict.outcome in ("equal", "shrunken"), verdict.reason
+
+
+def _never_ends(self: object, module: Module, context: object) -> bool:
+    loop = """HloModule m
+
+c {
+  s = s32[4] parameter(0)
+  ROOT t = pred[] constant(true)
+}
+
+b {
+  s = s32[4] parameter(0)
+  ROOT n = s32[4] negate(s)
+}
+
+ENTRY e {
+  p = s32[4] parameter(0)
+  ROOT w = s32[4] while(p), condition=c, body=b
+}
+"""
+    restore(module, loop)
+    return True
+
+
+def test_a_loop_that_never_ends_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TupleSimplifier, "run", _never_ends)
+    monkeypatch.setattr("pass_sweep_lib.judge._STEPS", 2_000)
+    monkeypatch.setattr("pass_sweep_lib.judge._STOPPED", "stopped after 2,000 steps")
+    verdict = Bench(ALONE).judge(SIMPLIFIER)
+    assert verdict.outcome == "wrong"
+    assert "stopped after 20,000 steps" in verdict.reason
 
 
 def test_modules_that_are_no_subject_are_counted(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ _SHRUNKEN = 1 << 28
 _SECONDS = 5.0
 _TOO_LARGE = "HLO503"
 _NOT_DECIDED = "HLO508"
+_STOPPED = f"stopped after {_STEPS:,} steps"
+_PATIENCE = 10
+"""So many times as many steps may a loop take that a pass makes of one operation."""
 
 
 class Verdict(NamedTuple):
@@ -70,6 +73,15 @@ class _Comparisons(Validator):
             raise self._error
         try:
             super().check(module, preserves, read_types)
+        except Miscompiled as error:
+            if _STOPPED not in error.message:
+                raise
+            assert self._source is not None
+            patient = Validator(
+                self._settings._replace(steps=_PATIENCE * _STEPS), each=False, shrink=self._shrink
+            )
+            patient.start(self._source)
+            patient.check(module, preserves, read_types)
         except RunError as error:
             if error.code != _NOT_DECIDED:
                 self._error = error

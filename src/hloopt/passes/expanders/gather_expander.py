@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Literal
 
-from hloopt.diagnostics import HloVerifyError, counted
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.shapes.shape import array_shape
 from hloopt.pass_framework.base import PassOptions, XlaPass, option, register
@@ -51,7 +51,7 @@ def expand(match: Match) -> Result:
     if set(ints(root, "operand_batching_dims")) & set(ints(root, "start_index_map")):
         return Missed("a batching dimension of it has an index as well")
     if count > MOST_TRIPS:
-        raise HloVerifyError(
+        raise PassRefused(
             f"more than {MOST_TRIPS} gather indices are not supported: %{root.name} has {count}",
             span=root.parent.module.span_of(root),
         )
@@ -140,7 +140,7 @@ class GatherExpander(RulePass):
     afterwards rows become the dimensions that the indices had, and window dimensions move to their
     place. Where windows are as large as the operand, it is reshaped and broadcast. By default only
     gathers of one index, and these, are rewritten. Empty results stay. Linear in the number of
-    instructions. Raises HloVerifyError for more than 2147483647 indices.
+    instructions. Refuses more than 2147483647 indices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)

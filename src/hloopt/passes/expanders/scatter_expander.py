@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from hloopt.diagnostics import HloVerifyError, counted
+from hloopt.diagnostics import PassRefused, counted
 from hloopt.ir.attributes.values import format_ints
 from hloopt.ir.clone import clone_to_change
 from hloopt.ir.computation import Computation
@@ -47,7 +47,7 @@ def expand(match: Match) -> Result:
     if not scatter.updates[0].shape.element_count():
         results = scatter.operands
     elif scatter.count > MOST_TRIPS:
-        raise HloVerifyError(
+        raise PassRefused(
             f"more than {MOST_TRIPS} scatter indices are not supported: "
             f"%{root.name} has {scatter.count}",
             span=root.parent.module.span_of(root),
@@ -239,7 +239,7 @@ class ScatterExpander(RulePass):
     default only scatters of one index are rewritten; of several the result may depend on the order
     unless indices are unique or the computation is one of integers in any order. Indices of a type
     that does not hold the sizes of the operand are converted. Linear in the number of instructions.
-    Raises HloVerifyError for more than 2147483647 indices.
+    Refuses more than 2147483647 indices.
     """
 
     @dataclass(frozen=True, slots=True, kw_only=True)
