@@ -29,6 +29,9 @@ class Cause(NamedTuple):
 
     text: str
     holds: Callable[[Modules], bool]
+    needs_runs: bool = False
+    """Whether both results have to be run and give the same: what an operation became is not
+    compared otherwise."""
 
 
 def _copies(modules: Modules) -> tuple[Module, Module]:
@@ -107,7 +110,7 @@ def _converts_to_other_layout(modules: Modules) -> bool:
 
 
 def _only_behind(modules: Modules, excused: Excused, *passes: str) -> bool:
-    """Whether results differ only in what is computed from excused operations of the program."""
+    """Whether results differ only in what excused operations of the program became."""
     return any(map(excused, modules.before.instructions())) and agree_elsewhere(
         excused, modules.before, (modules.theirs, modules.ours), passes
     )
@@ -171,6 +174,7 @@ LEFT_TO_LIBRARY = Cause(
         _has_fewer(Opcode.REDUCE_WINDOW, modules.theirs, modules.ours)
         and _only_behind(modules, _is_large_reduce)
     ),
+    needs_runs=True,
 )
 STOPS_AT_TUPLE = Cause(
     "XLA does not hoist twice what reads the first state of an inner loop, part of which changes",
@@ -196,6 +200,7 @@ GATHERS_SCALAR = Cause(
         _has_fewer(Opcode.GATHER, modules.ours, modules.theirs)
         and _only_behind(modules, _gathers_scalar)
     ),
+    needs_runs=True,
 )
 BITCASTS_DO_NOTHING = Cause(
     "XLA splits elements with reshapes, broadcasts and bitcast-converts beside, which do nothing",
@@ -209,6 +214,7 @@ JOINS_BY_REDUCE = Cause(
         _has_fewer(Opcode.REDUCE, modules.ours, modules.theirs)
         and _only_behind(modules, _joins, "algsimp")
     ),
+    needs_runs=True,
 )
 CONVERTS_TO_PRED = Cause(
     "newer XLA, as ours, converts integers to pred, this one bitcast-converts them",
@@ -216,10 +222,12 @@ CONVERTS_TO_PRED = Cause(
         any(map(_gives_pred, modules.before.instructions()))
         and _only_behind(modules, lambda each: _gives_pred(each) or _joins(each), "algsimp")
     ),
+    needs_runs=True,
 )
 PACKS_TOPK = Cause(
     "newer XLA, as ours, packs values of bf16 and indices into one number",
     lambda modules: _only_behind(modules, _is_topk_of_bf16),
+    needs_runs=True,
 )
 HOISTS_LEFTOVERS = Cause(
     "XLA also hoists what the hoisting from an inner loop left, which nothing reads",

@@ -70,6 +70,12 @@ def largest(name: str, other: str = "negate(q)") -> str:
     return program("bf16[2]{0}", *lines, other=other)
 
 
+TAKEN = """  v = bf16[2]{0} get-tuple-element(t), index=0
+  w = s32[2]{0} get-tuple-element(t), index=1
+  ROOT u = (bf16[2]{0}, s32[2]{0}) tuple(v, w)
+"""
+
+
 def alone(name: str) -> str:
     lines = ("p = bf16[4]{0} parameter(0)", "c = bf16[4]{0} copy(p)")
     root = f"ROOT t = (bf16[2]{{0}}, s32[2]{{0}}) topk({name}), k=2, largest=true"
@@ -170,4 +176,39 @@ def test_integers_become_truth_values_by_a_convert_or_a_bitcast() -> None:
 
 def test_an_operation_may_give_all_outputs_by_itself() -> None:
     assert holds(PACKS_TOPK, alone("p"), alone("p"), alone("c"))
+    taken = alone("c").replace("ROOT t", "t").replace("}\n", f"{TAKEN}}}\n")
+    assert holds(PACKS_TOPK, alone("p"), alone("p"), taken)
     assert not holds(PACKS_TOPK, alone("p"), alone("p"), largest("c"))
+
+
+def on_the_way(first: str = "negate(p)", last: str = "copy(g)", name: str = "n") -> str:
+    """A program of one output, with operations before and behind the excused one."""
+    shapes = "(bf16[2]{0}, s32[2]{0})"
+    lines = [f"n = bf16[4]{{0}} {first}", "c = bf16[4]{0} copy(n)"]
+    lines.append(f"t = {shapes} topk({name}), k=2, largest=true")
+    lines += ["g = bf16[2]{0} get-tuple-element(t), index=0", f"ROOT r = bf16[2]{{0}} {last}"]
+    return "\n  ".join(("HloModule m\nENTRY main {", "p = bf16[4]{0} parameter(0)", *lines, "}\n"))
+
+
+def test_in_a_program_of_one_output_only_the_operation_may_differ() -> None:
+    before = on_the_way()
+    assert holds(PACKS_TOPK, before, before, on_the_way(name="c"))
+    for planted in ("abs(p)", "copy(p)"):
+        assert not holds(PACKS_TOPK, before, before, on_the_way(planted, name="c"))
+    for planted in ("negate(g)", "add(g, g)"):
+        assert not holds(PACKS_TOPK, before, before, on_the_way(last=planted, name="c"))
+
+
+def test_what_the_operation_reads_and_what_reads_it_has_to_be_there() -> None:
+    before, ours = on_the_way(), on_the_way(name="c")
+    for renamed in (
+        ours.replace("ROOT r =", "ROOT q ="),
+        ours.replace("n = bf16", "m = bf16").replace("copy(n)", "copy(m)"),
+    ):
+        assert not holds(PACKS_TOPK, before, before, renamed)
+    before = on_the_way(last="add(z, g)").replace(
+        "ROOT", "z = bf16[2]{0} slice(p), slice={[0:2]}\n  ROOT"
+    )
+    assert holds(PACKS_TOPK, before, before, before)
+    less = before.replace("add(z, g)", "negate(z)")
+    assert not holds(PACKS_TOPK, before, before, less)

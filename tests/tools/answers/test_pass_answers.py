@@ -17,6 +17,7 @@ from hloopt.pass_framework.runner import PipelineRunner
 from hloopt.text import PrintOptions, parse_module, print_module
 from hloopt.verifier import verify_module
 from pass_agreement_lib.chain import PassRun
+from pass_agreement_lib.judge import Kind
 from pass_agreement_lib.places import name_of, pass_at
 from pass_answers_lib.generated import GENERATED
 from pass_answers_lib.report import causes_of, programs_of, row, table
@@ -114,6 +115,30 @@ def test_a_difference_with_a_cause_is_explained_another_is_found() -> None:
     found = judged(MERGER, before, before)
     assert found.outcomes == {"equivalent": 1}
     assert found.findings[0].problem.kind == f"equivalent, {MERGER}, program 0"
+
+
+TOPK = """HloModule m
+ENTRY e {
+  p = bf16[4]{0} parameter(0)
+  c = bf16[4]{0} copy(p)
+  ROOT t = (bf16[2]{0}, s32[2]{0}) topk(p), k=2, largest=true
+}
+"""
+
+
+@pytest.mark.parametrize(("kind", "is_explained"), [(Kind.EQUIVALENT, 1), (Kind.UNKNOWN, 0)])
+def test_what_an_operation_became_is_explained_where_both_ran(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, is_explained: int
+) -> None:
+    ours = printed(TOPK.replace("topk(p)", "topk(c)"))
+    monkeypatch.setattr(
+        "pass_answers_lib.subject.judge",
+        lambda run, passes: SimpleNamespace(kind=kind, reason="why", ours=ours),
+    )
+    before = printed(TOPK)
+    found = judged("topk-decomposer", before, before)
+    assert found.outcomes[EXPLAINED] == is_explained
+    assert len(found.findings) == 1 - is_explained
 
 
 def test_a_wrong_result_of_xla_is_explained_and_one_of_ours_is_found(
