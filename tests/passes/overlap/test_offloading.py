@@ -70,7 +70,7 @@ def test_the_least_memory_is_that_without_stacks_that_may_be_in_host_memory(step
     draft = given_program(module, judge).draft
     floor = least_memory(draft).size
     assert floor < LIMIT < memory_floor(module, backend=GPU).size
-    moved = draft.after(offloaded(0))
+    moved = draft.after(offloaded(()))
     assert moved is not None
     assert floor <= judge.finish(moved).allocated
     context = PassContext("memory-search")

@@ -108,7 +108,7 @@ def least_memory(draft: Draft) -> MemoryFloor:
     instruction reads and gives out stays the same, and whether or not all stacks of loops are in
     host memory that may be. Near-linear, as `memory_floor` is.
     """
-    moved = draft.after(offloaded(0)) or draft
+    moved = draft.after(offloaded(())) or draft
     floors = (memory_floor(each.module, backend=GPU) for each in (moved, draft))
     return min(floors, key=lambda floor: floor.size)
 
