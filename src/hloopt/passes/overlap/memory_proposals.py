@@ -44,6 +44,12 @@ def _below(allocated: int) -> int:
     return int(allocated * _SHARES[1])
 
 
+def sunk() -> Decision:
+    """The decision to transpose slices in loops in place of the arrays that they are of."""
+    what = "transpose slices in loops in place of whole arrays"
+    return Decision("sink", "while-loop-transpose-sinking", (), what)
+
+
 def alike_stacks(module: Module) -> list[tuple[str, ...]]:
     """The names that stacks begin as that may move to host memory, those of one shape together."""
     alike: dict[str, list[str]] = {}

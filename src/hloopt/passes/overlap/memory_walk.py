@@ -13,6 +13,7 @@ from hloopt.passes.overlap.memory_proposals import (
     alike_stacks,
     memory_proposals,
     offloaded,
+    sunk,
 )
 from hloopt.passes.overlap.options import Family
 from hloopt.passes.overlap.search import LEAST_GAIN, OverlapSearch
@@ -39,13 +40,29 @@ class MemoryWalk:
                 self.search.best = place
 
     def _step(self, place: Judged, budget: SearchBudget) -> Judged | None:
-        """The program after the next decision; None where none helps or the budget is used up."""
-        smaller = self._offloaded(place, budget) if "offload" in self.families else []
+        """The program after the next decision; None where none helps or the budget is used up.
+
+        A kind of decision that costs no time is taken before others are tried.
+        """
+        length = self.search.goal.length
+        smaller: list[Judged] = []
+        for made in self._kinds(place, budget):
+            free = [judged for judged in made if length(judged) <= length(place)]
+            smaller += made
+            if free:
+                return min(free, key=partial(self._price, place))
+        return min(smaller, key=partial(self._price, place), default=None)
+
+    def _kinds(self, place: Judged, budget: SearchBudget) -> Iterator[list[Judged]]:
+        """By kind of decision the smaller programs that it leads to."""
+        if "sink" in self.families:
+            yield list(self._made(place, (sunk(),), budget))
+        if "offload" in self.families:
+            yield self._offloaded(place, budget)
         several = list(memory_proposals(place, self.search.goal.limit, self.families))
         self.search.plan((*place.decisions, each) for series in several for each in series)
         for series in several:
-            smaller += self._made(place, series, budget)
-        return min(smaller, key=partial(self._price, place), default=None)
+            yield list(self._made(place, series, budget))
 
     def _offloaded(self, place: Judged, budget: SearchBudget) -> list[Judged]:
         """The smaller programs with stacks in host memory that fit: with as many of the cheapest
@@ -81,14 +98,14 @@ class MemoryWalk:
 
     def _made(self, place: Judged, series: Series, budget: SearchBudget) -> Iterator[Judged]:
         """The smaller programs that a series leads to. Once one fits, what saves more is left out:
-        it is expected to take longer. So it is once a decision makes no difference to the one
-        before it: what it aims at is out of reach."""
+        it is expected to take longer. So it is once a decision needs no less than the one before
+        it: what it aims at is out of reach."""
         last: Judged | None = None
         for decision in series:
             judged = self._judged(place, decision, budget)
             if judged is None:
                 continue
-            if last is not None and _figures(judged) == _figures(last):
+            if last is not None and judged.allocated >= last.allocated:
                 return
             last = judged
             if self._saves(judged, place):
@@ -115,7 +132,3 @@ class MemoryWalk:
         longer = goal.length(judged) - goal.length(place)
         # Where both are saved, the shorter step is better, however much more it saves.
         return (longer / saved if longer > 0 else longer, judged.allocated)
-
-
-def _figures(judged: Judged) -> tuple[float, float, int]:
-    return judged.seconds, judged.scheduler_seconds, judged.allocated
