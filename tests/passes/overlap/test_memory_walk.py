@@ -67,6 +67,13 @@ def _said(decision: Decision) -> tuple[object, ...]:
     return decision.family, options.get("memory_limit_bytes"), options.get("algorithm")
 
 
+_SUNK = ("sink", None, None)
+
+
+def _recomputed(goal: int) -> tuple[object, ...]:
+    return (("rematerialize", goal, "peak-priority"),)
+
+
 def _judged(size: int, seconds: float, decisions: tuple[Decision, ...] = ()) -> Judged:
     return Judged(
         *(seconds, seconds, seconds, 0.0, size, {}),
@@ -165,16 +172,37 @@ def test_the_words_of_a_decision_about_stacks() -> None:
     assert offloaded(()).what == "keep all stacks in host memory"
 
 
-def test_what_is_out_of_reach_is_not_tried_with_lower_goals() -> None:
-    def recomputed(goal: int) -> tuple[object, ...]:
-        return (("rematerialize", goal, "peak-priority"),)
-
-    figures = {
-        recomputed(950): (940, 101.0),
-        recomputed(700): (900, 102.0),
-        recomputed(665): (900, 102.0),
-        recomputed(630): (650, 103.0),
+@pytest.mark.parametrize("smaller", [900, 910])
+def test_what_is_out_of_reach_is_not_tried_with_lower_goals(smaller: int) -> None:
+    figures: Table = {
+        _recomputed(950): (940, 101.0),
+        _recomputed(700): (900, 102.0),
+        _recomputed(665): (smaller, 103.0),
+        _recomputed(630): (650, 103.0),
     }
     search = _walked(700, figures, "rematerialize")
     tried = [said for said in search.asked if len(said) == 1 and "peak-priority" in said[0]]
-    assert tried == [recomputed(goal) for goal in (950, 700, 665)]
+    assert tried == [_recomputed(goal) for goal in (950, 700, 665)]
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_what_costs_no_time_is_done_before_the_rest_is_tried() -> None:
+    figures: Table = {(_SUNK,): (900, 100.0), (_SUNK, ("a",)): (600, 110.0)}
+    search = _walked(600, figures, "sink", "offload", "rematerialize")
+    assert _made(search) == [_SUNK, ("a",)]
+    assert [said for said in search.asked if len(said) == 1] == [(_SUNK,)]
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_what_costs_time_is_done_where_it_is_cheapest() -> None:
+    figures: Table = {(_SUNK,): (800, 100.1), (("a",),): (800, 110.0)}
+    search = _walked(800, figures, "sink", "offload", "rematerialize")
+    assert _made(search) == [_SUNK]
+    assert (("a",),) in search.asked
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_arrays_are_transposed_as_before_where_other_decisions_are_wanted() -> None:
+    search = _walked(700, {(_SUNK,): (600, 100.0)}, "offload")
+    assert (_SUNK,) not in search.asked
+    assert _made(search) == []

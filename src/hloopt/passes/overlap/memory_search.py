@@ -43,9 +43,8 @@ class MemorySearchPass(DecidingPass):
     A program that fits stays as it is, and so does one for which no decisions suffice: a remark
     then says how much the smallest needs that was found, and a lower bound: what its instructions
     need in any order, however often they run, with no array transposed before loops and all stacks
-    in host memory. With `iterations`
-    the result depends on the module, the options and the seed alone. Each trial is near-linear in
-    the module.
+    in host memory. With `iterations` the result depends on the module, the options and the seed
+    alone. Each trial is near-linear in the module.
     """
 
     Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions
