@@ -15,7 +15,7 @@ _MANY_OPTIONS = 13
 _NOT_IN_XLA = {
     *("all-reduce-to-reduce-scatter", "collective-splitter", "collective-uncombiner"),
     *("combine-collectives", "memory-search", "overlap-search", "synchronize-collectives"),
-    "while-loop-residual-offloader",
+    *("while-loop-residual-offloader", "while-loop-transpose-sinking"),
 }
 """Single moves of a search, and the search."""
 

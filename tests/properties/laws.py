@@ -82,6 +82,7 @@ MAY_REFUSE = (
     *("block-scaling-rewriter", "latency-hiding-scheduler", "legalize-scheduling-annotations"),
     *("check-no-data-dependency-in-scheduling-annotations", "memory-space-assignment"),
     *("memory-search", "overlap-search", "while-loop-residual-offloader"),
+    "while-loop-transpose-sinking",
     *("gather-expander", "scatter-expander", "host-offload-legalize"),
 )
 """Passes that end with an error where what a module asks for does not fit or cannot be met."""
@@ -120,6 +121,7 @@ CHANGES_FEW = [
     ("all-reduce-splitter", {}),
     ("collective-uncombiner", {}),
     *(("while-loop-residual-offloader", o) for o in OPTIONS["while-loop-residual-offloader"]),
+    ("while-loop-transpose-sinking", {}),
     *(("combine-collectives", options) for options in OPTIONS["combine-collectives"]),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),

@@ -281,6 +281,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "while-loop-invariant-code-motion": [{}, {"hoist_constants": True, "hoist_reshapes": True}],
     "while-loop-residual-offloader": [{"min_size": 0}],
+    "while-loop-transpose-sinking": [{}],
     "while-loop-trip-count-annotator": [{}],
     "windowed-einsum-handler": [
         {},

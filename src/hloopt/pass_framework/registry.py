@@ -219,6 +219,9 @@ PASSES = {
     "while-loop-residual-offloader": (
         ".memory_space.residuals.offloader:WhileLoopResidualOffloader"
     ),
+    "while-loop-transpose-sinking": (
+        ".control_flow.transpose_sinking.while_loop_transpose_sinking:WhileLoopTransposeSinking"
+    ),
     "while-loop-trip-count-annotator": (
         ".control_flow.while_loop_trip_count_annotator:WhileLoopTripCountAnnotator"
     ),

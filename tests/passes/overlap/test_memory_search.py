@@ -75,7 +75,8 @@ def test_what_does_not_fit_stays_with_a_lower_bound(scores: str, limit: int, pro
     assert f"the limit is {limit:,}, the least that was found is 8,396," in reason
     assert (
         "; its instructions as they are need 8,392,704 in any order, with any of them computed "
-        f"again and all stacks in host memory, at %masked, {proved}" in reason
+        "again, slices transposed in place of arrays and all stacks in host memory, at %masked, "
+        f"{proved}" in reason
     )
 
 
@@ -143,7 +144,6 @@ def test_proposals_for_a_program_that_is_too_large(scores: str) -> None:
     assert "rematerialize down to 6,606,028 bytes, always" in told
     assert "begin with the order of the memory scheduler bfs" in told
     assert "schedule for a device of 9,437,184 bytes" in told
-    assert "keep stacks of loops from 256 MiB on in host memory" in told
     first = next(change for change in proposed if change.family == "rematerialize")
     draft = given.draft.after(first)
     assert draft is not None
@@ -160,11 +160,13 @@ def test_once_a_program_fits_what_saves_more_is_not_tried(scores: str) -> None:
     budget = SearchBudget("decisions", SearchLimits(iterations=60), None)
     MemoryWalk(search, ("rematerialize",)).run(budget)
     assert search.best.allocated <= 9 << 20
-    (series,) = memory_proposals(given, 9 << 20, ("rematerialize",))
-    fitting = [search.judged((each,), lambda: None, budget) for each in series]
-    tried = [judged for judged in fitting if judged is not None]
-    assert [search.goal.fits(judged) for judged in tried] == [False] * (len(tried) - 1) + [True]
-    assert len(tried) < len(series)
+    several = list(memory_proposals(given, 9 << 20, ("rematerialize",)))
+    assert len(several) == 2
+    for series in several:
+        fitting = [search.judged((each,), lambda: None, budget) for each in series]
+        tried = [judged for judged in fitting if judged is not None]
+        assert [search.goal.fits(judged) for judged in tried] == [False] * (len(tried) - 1) + [True]
+        assert len(tried) < len(series)
 
 
 def test_orders_are_searched_of_more_programs_where_memory_goes_before_time(scores: str) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from hloopt.diagnostics import counted
+from hloopt.ir.module import Module
+from hloopt.passes.memory_space.residuals.offloader import movable_stacks
 from hloopt.passes.overlap.decisions import Decision
 from hloopt.passes.overlap.judging import Judged
 from hloopt.passes.overlap.options import Family
-from hloopt.passes.overlap.proposals import ALGORITHMS, begun_with
+from hloopt.passes.overlap.proposals import ALGORITHMS, begun_with, listed
 
 _SHARES = (1.0, 0.95, 0.9, 0.8, 0.7)
 """Of the limit: rematerialization and the scheduler count memory before it is packed."""
-_STACKS = tuple(mebibytes << 20 for mebibytes in (8192, 2048, 256, 16))
+_SMALLEST = 16 << 20
 """The bytes of the smallest stacks that are offloaded."""
 _BLOCK = 8
 """Instructions in a row that are recomputed together."""
@@ -28,7 +29,8 @@ def memory_proposals(judged: Judged, limit: int, families: tuple[Family, ...]) -
     goals = sorted(shares | {_below(judged.allocated)}, reverse=True)
     made = {(decision.pass_name, decision.options) for decision in judged.decisions}
     begun = [(begun_with(algorithm, "minimize"),) for algorithm in ALGORITHMS]
-    for series in (_offloaded(), _recomputed(goals), *begun, _scheduled(goals)):
+    recomputed = [_recomputed(goals, algorithm) for algorithm in ("peak-priority", "always")]
+    for series in (*recomputed, *begun, _scheduled(goals)):
         left = tuple(
             each
             for each in series
@@ -42,17 +44,30 @@ def _below(allocated: int) -> int:
     return int(allocated * _SHARES[1])
 
 
-def offloaded(size: int) -> Decision:
-    """The decision to move the stacks of at least so many bytes to host memory."""
-    what = f"keep stacks of loops from {size >> 20:,} MiB on in host memory"
-    return Decision("offload", "while-loop-residual-offloader", (("min_size", size),), what)
+def sunk() -> Decision:
+    """The decision to transpose slices in loops in place of the arrays that they are of."""
+    what = "transpose slices in loops in place of whole arrays"
+    return Decision("sink", "while-loop-transpose-sinking", (), what)
 
 
-def _offloaded() -> Series:
-    return tuple(map(offloaded, _STACKS))
+def alike_stacks(module: Module) -> list[tuple[str, ...]]:
+    """The names that stacks begin as that may move to host memory, those of one shape together."""
+    alike: dict[str, list[str]] = {}
+    for stack in movable_stacks(module, _SMALLEST):
+        alike.setdefault(stack.fill.shape.text, []).append(stack.fill.name)
+    return [tuple(dict.fromkeys(names)) for names in alike.values()]
 
 
-def _recomputed(goals: list[int]) -> Series:
+def offloaded(names: tuple[str, ...]) -> Decision:
+    """The decision to move stacks to host memory: those that begin as these, all without any."""
+    stacks = f"{counted(len(names), 'stack')}, {listed(names)}," if names else "all stacks"
+    options = (("names", names), ("min_size", 0))
+    return Decision(
+        "offload", "while-loop-residual-offloader", options, f"keep {stacks} in host memory"
+    )
+
+
+def _recomputed(goals: list[int], algorithm: str) -> Series:
     return tuple(
         Decision(
             "rematerialize",
@@ -66,7 +81,7 @@ def _recomputed(goals: list[int]) -> Series:
             f"rematerialize down to {counted(goal, 'byte')}, {algorithm}",
             is_late=True,
         )
-        for goal, algorithm in product(goals, ("peak-priority", "always"))
+        for goal in goals
     )
 
 

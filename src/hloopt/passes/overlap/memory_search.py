@@ -14,7 +14,7 @@ from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
 from hloopt.passes.overlap.decisions import Draft
 from hloopt.passes.overlap.judging import Judge, Judged
-from hloopt.passes.overlap.memory_proposals import offloaded
+from hloopt.passes.overlap.memory_proposals import offloaded, sunk
 from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import MemorySearchOptions
 from hloopt.passes.overlap.outcomes import (
@@ -32,18 +32,19 @@ from hloopt.targets import load_target
 class MemorySearchPass(DecidingPass):
     """Make a scheduled program fit in memory, at the least time that it takes longer.
 
-    Decided are, as long as it does not fit: which stacks of loops are kept in host memory; what is
-    recomputed, by rematerialization with various limits; how collectives run and in which order, by
-    schedulers that mind memory. Of all that helps, what costs least time for the bytes that it
-    saves is done first. Once the program fits, the decisions of overlap-search make it as short as
+    Decided are, as long as it does not fit: whether slices are transposed in loops in place of the
+    arrays before them; which stacks of loops are kept in host memory; what is recomputed, by
+    rematerialization with various limits; how collectives run and in which order, by schedulers
+    that mind memory. Of all that helps, what costs least time for the bytes that it saves is done
+    first. Once the program fits, the decisions of overlap-search make it as short as
     can be within the limit, and those that are no longer needed are undone. Time is that of the
     simulator, memory what buffer assignment finds.
 
     A program that fits stays as it is, and so does one for which no decisions suffice: a remark
     then says how much the smallest needs that was found, and a lower bound: what its instructions
-    need in any order, however often they run, with all stacks in host memory. With `iterations`
-    the result depends on the module, the options and the seed alone. Each trial is near-linear in
-    the module.
+    need in any order, however often they run, with no array transposed before loops and all stacks
+    in host memory. With `iterations` the result depends on the module, the options and the seed
+    alone. Each trial is near-linear in the module.
     """
 
     Options: ClassVar[type[MemorySearchOptions]] = MemorySearchOptions
@@ -105,11 +106,14 @@ def least_memory(draft: Draft) -> MemoryFloor:
     """A lower bound of what a program is allocated, unless instructions are replaced.
 
     It holds for all orders of its instructions and for any that are computed again, as what an
-    instruction reads and gives out stays the same, and whether or not all stacks of loops are in
-    host memory that may be. Near-linear, as `memory_floor` is.
+    instruction reads and gives out stays the same, and whether or not arrays of loops are
+    transposed slice by slice and all stacks are in host memory that may be. Near-linear, as
+    `memory_floor` is.
     """
-    moved = draft.after(offloaded(0)) or draft
-    floors = (memory_floor(each.module, backend=GPU) for each in (moved, draft))
+    several = [draft]
+    for decision in (sunk(), offloaded(())):
+        several += [after for each in several if (after := each.after(decision)) is not None]
+    floors = (memory_floor(each.module, backend=GPU) for each in several)
     return min(floors, key=lambda floor: floor.size)
 
 
@@ -119,8 +123,8 @@ def _too_large(given: Judged, best: Judged, limit: int) -> str:
     return (
         f"no decisions were found by which it fits: {_needs(given, limit)}, the least that was "
         f"found is {best.allocated:,}; its instructions as they are need {floor.size:,} in any "
-        "order, with any of them computed again and all stacks in host memory, at "
-        f"%{floor.instruction.name}, which {proved}"
+        "order, with any of them computed again, slices transposed in place of arrays and all "
+        f"stacks in host memory, at %{floor.instruction.name}, which {proved}"
     )
 
 

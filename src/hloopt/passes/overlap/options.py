@@ -17,13 +17,20 @@ Family = Literal[
     "split",
     "unroll",
     "order",
+    "sink",
     "offload",
     "rematerialize",
     "minimize",
 ]
 """The kinds of decisions."""
 FAMILIES: tuple[Family, ...] = ("pipeline", "combine", "separate", "split", "unroll", "order")
-MEMORY_FAMILIES: tuple[Family, ...] = (*FAMILIES, "offload", "rematerialize", "minimize")
+MEMORY_FAMILIES: tuple[Family, ...] = (
+    *FAMILIES,
+    "sink",
+    "offload",
+    "rematerialize",
+    "minimize",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +72,7 @@ class MemorySearchOptions(OverlapOptions):
     )
     decisions: tuple[Family, ...] = option(
         MEMORY_FAMILIES,
-        "which kinds of decisions to make: offload keeps stacks of loops in host memory, "
-        "rematerialize computes values again, minimize schedules with less memory, the others are "
-        "those of overlap-search",
+        "which kinds of decisions to make: sink transposes slices in loops in place of arrays "
+        "before them, offload keeps stacks of loops in host memory, rematerialize computes values "
+        "again, minimize schedules with less memory, the others are those of overlap-search",
     )

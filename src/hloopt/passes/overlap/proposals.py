@@ -100,7 +100,7 @@ def _transferred(transfers: list[Instruction]) -> Decision:
         ("names", names),
         ("should_process", opcodes),
     )
-    shown = _listed(tuple(transfer.name for transfer in transfers))
+    shown = listed(tuple(transfer.name for transfer in transfers))
     return Decision("pipeline", "collective-pipeliner", options, f"pipeline {shown} {direction}")
 
 
@@ -197,7 +197,7 @@ def _pipelined(names: tuple[str, ...], direction: str, *, variant: bool = False)
     if variant:
         options.append(("should_allow_loop_variant_parameter_in_chain", True))
     return Decision(
-        "pipeline", "collective-pipeliner", tuple(options), f"pipeline {_listed(names)} {direction}"
+        "pipeline", "collective-pipeliner", tuple(options), f"pipeline {listed(names)} {direction}"
     )
 
 
@@ -212,11 +212,11 @@ def _combined(opcode: Opcode, pass_name: str, threshold: int) -> Decision:
 
 def _separated(names: tuple[str, ...]) -> Decision:
     options = (("names", names),)
-    return Decision("separate", "collective-uncombiner", options, f"take {_listed(names)} apart")
+    return Decision("separate", "collective-uncombiner", options, f"take {listed(names)} apart")
 
 
 def _scattered(names: tuple[str, ...]) -> Decision:
-    what = f"make {_listed(names)} a reduce-scatter and an all-gather"
+    what = f"make {listed(names)} a reduce-scatter and an all-gather"
     return Decision("split", "all-reduce-to-reduce-scatter", (("names", names),), what)
 
 
@@ -224,10 +224,11 @@ def _split(names: tuple[str, ...], parts: int, reach: int | None) -> Decision:
     options = (("names", names), ("parts", parts), ("reach", reach))
     near = "" if reach is None else f" up to {counted(reach, 'dot')} away"
     beside = f"what is beside {'it' if len(names) == 1 else 'them'}{near}"
-    what = f"make {counted(parts, 'part')} of {_listed(names)} and {beside}"
+    what = f"make {counted(parts, 'part')} of {listed(names)} and {beside}"
     return Decision("split", "collective-splitter", options, what)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """The first three of some names, and how many more there are."""
     shown = ", ".join(f"%{name}" for name in names[:3])
     return f"{shown} and {len(names) - 3:,} more" if len(names) > 3 else shown

@@ -17,7 +17,7 @@ from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.proposals import proposals
 from hloopt.search_budget import SearchBudget
 
-_LEAST_GAIN = 1e-3
+LEAST_GAIN = 1e-3
 """The share of a step by which a decision has to shorten it."""
 _SLACK = (1.1, 1.0)
 """By walk how far above the limit it may go: what it finds on the way counts if that fits."""
@@ -139,7 +139,7 @@ class OverlapSearch:
         ranked = self._estimates.ranked(self._proposals(self.best), self.best)
         if not ranked:
             return None
-        weights = [max(expected, _LEAST_GAIN) for expected, _ in ranked]
+        weights = [max(expected, LEAST_GAIN) for expected, _ in ranked]
         for _, change in chance.choices(ranked, weights, k=chance.randint(1, _ADDED)):
             if draft is not None and not _is_made(change, draft):
                 draft = draft.after(*change) or draft
@@ -190,7 +190,7 @@ class OverlapSearch:
         return 1 - self.goal.length(judged) / self.goal.length(place)
 
     def _is_step(self, judged: Judged, place: Judged, slack: float) -> bool:
-        return self.goal.is_nearer(judged, place, slack=slack, least=_LEAST_GAIN)
+        return self.goal.is_nearer(judged, place, slack=slack, least=LEAST_GAIN)
 
     def judged(
         self,
@@ -213,7 +213,7 @@ class OverlapSearch:
                 return None
             self._by_content[content] = trial.judged()
         judged = self.tried[key] = self._by_content[content]
-        if judged is not None and self.goal.is_better(judged, self.best, least=_LEAST_GAIN):
+        if judged is not None and self.goal.is_better(judged, self.best, least=LEAST_GAIN):
             self.best = judged
         return judged
 
@@ -266,7 +266,7 @@ class OverlapSearch:
         return [self.best, *sorted(near, key=self._by_length)[: number - 1]]
 
     def _by_length(self, judged: Judged) -> tuple[float, int]:
-        return round(self.goal.length(judged) / _LEAST_GAIN), len(judged.decisions)
+        return round(self.goal.length(judged) / LEAST_GAIN), len(judged.decisions)
 
 
 def _key(decisions: tuple[Decision, ...]) -> Key:

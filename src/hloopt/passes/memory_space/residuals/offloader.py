@@ -62,13 +62,7 @@ class WhileLoopResidualOffloader(ModulePass):
         unreachable = unreachable_computations(module)
         moved = 0
         indices = Indices()
-        fills = [
-            instruction
-            for computation in module.computations.values()
-            if not computation.is_fusion
-            for instruction in computation.instructions
-            if self._may_start(instruction)
-        ]
+        fills = _fills(module, self.options.min_size)
         chosen = selected(fills, self.options.names, "initial value of a stack", context)
         for start, user, operand in (use for fill in chosen for use in _uses(fill)):
             stack = _movable(start, user, operand, context)
@@ -89,14 +83,35 @@ class WhileLoopResidualOffloader(ModulePass):
             remove_unreachable(module, unreachable)
         return moved > 0
 
-    def _may_start(self, value: Instruction) -> bool:
-        shape = value.shape
-        return (
-            shape.is_array
-            and shape.layout.memory_space == 0
-            and shape_bytes(shape) >= self.options.min_size
-            and is_fill(value)
-        )
+
+def movable_stacks(module: Module, min_size: int) -> Iterator[Stack]:
+    """The stacks of at least so many bytes that may move to host memory. Linear as the pass is."""
+    context = PassContext(wants_remarks=False)
+    for start, user, operand in (use for fill in _fills(module, min_size) for use in _uses(fill)):
+        stack = _movable(start, user, operand, context)
+        if stack is not None:
+            yield stack
+
+
+def _fills(module: Module, min_size: int) -> list[Instruction]:
+    """The values of at least so many bytes that may be the initial values of stacks."""
+    return [
+        instruction
+        for computation in module.computations.values()
+        if not computation.is_fusion
+        for instruction in computation.instructions
+        if _may_start(instruction, min_size)
+    ]
+
+
+def _may_start(value: Instruction, min_size: int) -> bool:
+    shape = value.shape
+    return (
+        shape.is_array
+        and shape.layout.memory_space == 0
+        and shape_bytes(shape) >= min_size
+        and is_fill(value)
+    )
 
 
 def _uses(fill: Instruction) -> Iterator[tuple[Instruction, Instruction, int]]:

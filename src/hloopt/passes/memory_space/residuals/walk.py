@@ -8,7 +8,7 @@ from hloopt.ir.custom_targets import NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.loop_state import only_copies
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.memory_space.places import Place, readers
+from hloopt.passes.memory_space.places import Place, called_elsewhere, hands_on, readers
 from hloopt.passes.memory_space.residuals.fusions import fused_reads, fused_write
 from hloopt.passes.memory_space.residuals.stacks import Access, NotOffloaded, Stack
 
@@ -72,7 +72,7 @@ class _Walk:
     def _after(self, user: Instruction, operand: int, index: Index) -> Place | None:
         """The place behind an instruction that hands the stack on or writes to it."""
         following = self._handed_on(user, operand, index)
-        if following is None and user.opcode is Opcode.WHILE and not _hands_on(user, index):
+        if following is None and user.opcode is Opcode.WHILE and not hands_on(user, index):
             return self._through(user, index)
         if following is None and (write := _write(user, operand, self._loop)) is not None:
             self._stack.writes.append(write)
@@ -121,7 +121,7 @@ class _Walk:
         if reads is not None:
             self._stack.reads += reads
             return []
-        if user.opcode is not Opcode.WHILE or not _hands_on(user, place.path):
+        if user.opcode is not Opcode.WHILE or not hands_on(user, place.path):
             raise NotOffloaded(f"%{user.name} does more with it than to read slices")
         _check_called_once(user)
         self._entered[user.called[0]] = place.path
@@ -145,29 +145,12 @@ class _Walk:
 
 
 def _check_called_once(loop: Instruction) -> None:
-    for called in loop.called:
-        if sum(called.callers.values()) > 1:
-            raise NotOffloaded(f"%{called.name} is called from several places")
+    called = called_elsewhere(loop)
+    if called is not None:
+        raise NotOffloaded(f"%{called.name} is called from several places")
 
 
 def _write(user: Instruction, operand: int, loop: Instruction | None) -> Access | None:
     if user.opcode is Opcode.DYNAMIC_UPDATE_SLICE:
         return Access(user, None, user, loop) if operand == 0 else None
     return fused_write(user, operand, loop) if user.opcode is Opcode.FUSION else None
-
-
-def _hands_on(loop: Instruction, index: Index) -> bool:
-    """Whether every trip of a loop leaves a part of its state as it is. O(instructions passed)."""
-    body = loop.called[0]
-    place = Place(body.root, index)
-    while place.instruction.opcode is not Opcode.PARAMETER:
-        value, inner = place
-        if value.opcode is Opcode.TUPLE and inner:
-            place = Place(value.operands[inner[0]], inner[1:])
-        elif value.opcode is Opcode.GET_TUPLE_ELEMENT:
-            place = Place(value.operands[0], (value.tuple_index, *inner))
-        elif value.opcode is Opcode.OPT_BARRIER or only_copies(value):
-            place = Place(value.operands[0], inner)
-        else:
-            return False
-    return place.path == index

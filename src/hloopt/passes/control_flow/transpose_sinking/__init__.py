@@ -1,0 +1,1 @@
+"""Transposing slices of arrays in loops in the place of the arrays before the loops."""

@@ -1,0 +1,139 @@
+"""Transposing slices in loops in the place of whole arrays before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hloopt.diagnostics import PassRefused, counted
+from hloopt.ir.attributes.values.numbers import format_ints, parse_ints
+from hloopt.ir.instruction import Instruction
+from hloopt.ir.module import Module
+from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.shape import Shape, array_shape
+from hloopt.ir.shapes.shape_size import shape_bytes
+from hloopt.pass_framework.base import ModulePass, PassContext, register
+from hloopt.passes.control_flow.transpose_sinking.views import (
+    Dimensions,
+    NotSunk,
+    Read,
+    Views,
+    transposed_dimensions,
+)
+from hloopt.passes.memory_space.places import with_leaf
+from hloopt.passes.rewriting.replace import replace_instruction
+from hloopt.passes.simplification.dce import remove_unreachable, unreachable_computations
+
+_Value = TypeVar("_Value", int, Instruction)
+
+
+@register("while-loop-transpose-sinking", preserves="bits")
+class WhileLoopTransposeSinking(ModulePass):
+    """Transpose the slices that loops take of an array, in the place of the array before them.
+
+    Weights of scanned layers often lie in memory with the layers in another dimension than the
+    first. They are transposed before the loops, and the copy takes as much memory as the weights
+    for as long as the loops run. Where these only take slices of it, by dynamic-slices in fusions
+    or outside of them, they take them from the array as it was, and each slice is transposed: no
+    more bytes are moved, and there is no copy. The array may go through tuples, optimization
+    barriers, bitcasts that only number its dimensions otherwise, and loops that hand it on.
+
+    It is transposed as before where something else takes it, or more than half of it at once,
+    where it is a result, has control dependencies, or has a sharding, of its dimensions. Refuses
+    scheduled modules that have arrays to change. XLA has no such pass. Linear in the module, and in
+    the users of what is transposed.
+    """
+
+    def run(self, module: Module, context: PassContext) -> bool:
+        unreachable = unreachable_computations(module)
+        transposes = [
+            (instruction, dimensions)
+            for computation in module.computations.values()
+            if not computation.is_fusion
+            for instruction in computation.instructions
+            if (dimensions := transposed_dimensions(instruction)) is not None
+        ]
+        sunk = 0
+        for transpose, dimensions in reversed(transposes):
+            views = _sinkable(transpose, dimensions, context)
+            if views is None:
+                continue
+            if module.is_scheduled:
+                raise PassRefused(
+                    "slices are transposed in place of arrays before there is a schedule",
+                    help="run hlo-descheduler before it",
+                )
+            size = shape_bytes(transpose.shape)
+            if not context.apply(transpose, _words(views)):
+                break
+            _sink(views)
+            sunk += 1
+            context.count("bytes not transposed before loops", size)
+        if sunk:
+            context.count("transposes sunk into loops", sunk)
+            remove_unreachable(module, unreachable)
+        return sunk > 0
+
+
+def _sinkable(transpose: Instruction, dimensions: Dimensions, context: PassContext) -> Views | None:
+    """A transposed array of which loops take slices; None where that is not all."""
+    views = Views(transpose)
+    try:
+        views.follow(dimensions)
+    except NotSunk as reason:
+        if views.loops:
+            context.missed(transpose, f"transposed as before: {reason}")
+        return None
+    return views if views.loops and views.reads else None
+
+
+def _words(views: Views) -> str:
+    """A remark on what is transposed instead."""
+    loops = ", ".join(f"%{loop.name}" for loop in views.loops)
+    return f"transposed slice by slice: {counted(len(views.reads), 'slice')} in {loops}"
+
+
+def _sink(views: Views) -> None:
+    """Let all take slices of the array as it was. O(places and slices)."""
+    shape = views.source.shape
+    for read in views.reads:
+        _transpose_slice(read, shape)
+    for instruction, path in views.places:
+        if instruction is not views.transpose and instruction not in views.bitcasts:
+            instruction.set_shape(with_leaf(instruction.shape, path, shape))
+    for view in (*views.bitcasts, views.transpose):
+        view.replace_all_uses_with(view.operands[0])
+        view.parent.remove(view)
+
+
+def _transpose_slice(read: Read, shape: Shape) -> None:
+    """Take a slice from the array as it was, and transpose it."""
+    slicing, dimensions, parameter = read.slicing, read.dimensions, read.parameter
+    view = slicing.operands[0]
+    sizes = _as_it_was(parse_ints(slicing.attributes["dynamic_slice_sizes"]), dimensions)
+    taken = slicing.parent.add(
+        Opcode.DYNAMIC_SLICE,
+        array_shape(shape.type_name, tuple(sizes), layout=shape.layout),
+        [parameter or view, *_as_it_was(slicing.operands[1:], dimensions)],
+        attributes={"dynamic_slice_sizes": format_ints(sizes)},
+    )
+    replace_instruction(slicing, _turned(taken, slicing.shape, dimensions))
+    if parameter is not None:
+        parameter.set_shape(shape)
+        while view is not parameter and not view.users:
+            view, unused = view.operands[0], view
+            unused.parent.remove(unused)
+
+
+def _turned(piece: Instruction, shape: Shape, dimensions: Dimensions) -> Instruction:
+    """A slice as a view has it: in a layout alone, it is a copy."""
+    if dimensions == tuple(range(shape.rank)):
+        return piece.parent.add(Opcode.COPY, shape, [piece])
+    order = {"dimensions": format_ints(dimensions)}
+    return piece.parent.add(Opcode.TRANSPOSE, shape, [piece], attributes=order)
+
+
+def _as_it_was(values: Sequence[_Value], dimensions: Dimensions) -> list[_Value]:
+    """What is given for each dimension of a view, for each dimension of the array as it was."""
+    found = dict(zip(dimensions, values, strict=True))
+    return [found[number] for number in range(len(dimensions))]
