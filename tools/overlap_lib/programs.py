@@ -12,6 +12,7 @@ from hloopt.ir.clone import clone_module
 from hloopt.passes.overlap.decisions import Draft, run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import FAMILIES, OverlapOptions
+from hloopt.passes.overlap.outcomes import for_compiler
 from hloopt.passes.overlap.search import Goal, OverlapSearch
 from hloopt.search_budget import SearchBudget
 from hloopt.text import parse_module, print_module
@@ -30,7 +31,7 @@ _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "collective_permute")
 _FINISHED = 5
 """How many of the shortest programs of a search XLA finishes."""
 _ORDERED = 2
-"""For how many of those an order is searched."""
+"""For so many of those an order is searched that is no worse than XLA's."""
 _BEGINNINGS = (None, "dfs")
 """Algorithms of the memory scheduler for the order that the search begins with; None: XLA's."""
 _NEAR = 1.02
@@ -63,8 +64,8 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     """The step of a program as it was given to XLA, by XLA's decisions and by ours.
 
     Ours are made just before XLA's combiners, of what XLA brings there with default flags and with
-    those that pipeline collectives. XLA finishes the shortest, by our models; the order of the
-    shortest of those, by XLA, is searched. Raises Failed.
+    those that pipeline collectives. XLA finishes the shortest, by our models; the orders of those
+    are searched, the shortest by XLA first, until two are no worse than its own. Raises Failed.
     """
     starts = [gpu.before_combiners(text), gpu.before_combiners(text, _PIPELINED)]
     theirs = [gpu.combined(start) for start in starts]
@@ -88,9 +89,14 @@ def decided(name: str, text: str, gpu: XlaGpu, iterations: int, seed: int) -> Ro
     limit = default.allocated * _NEAR
     near = [each for each in made if each.finished.step.allocated <= limit]
     near.sort(key=lambda each: (each.finished.step.total, each.decisions))
-    for each in _different(near)[:_ORDERED]:
-        for step in _reordered(each.finished, default, gpu, iterations, seed):
+    ordered = 0
+    for each in _different(near):
+        steps = list(_reordered(each.finished, default, gpu, iterations, seed))
+        for step in steps:
             contest.offer(step, each.decisions)
+        ordered += any(step.is_no_worse(default) for step in steps)
+        if ordered == _ORDERED:
+            break
     seconds = time.process_time() - begin
     return Row(name, default, best, contest.best, contest.decisions, tried, seconds)
 
@@ -128,9 +134,7 @@ def _finished(programs: Sequence[Judged], gpu: XlaGpu) -> Iterator[Made]:
     """Programs that XLA finishes; those that it refuses are left out."""
     for judged in programs:
         with contextlib.suppress(Failed):
-            program, _ = clone_module(judged.draft.module)
-            run_passes(program, ["host-memory-transfer-asyncifier"])  # XLA's place is behind it
-            made = gpu.finished(print_module(program))
+            made = gpu.finished(print_module(for_compiler(judged.draft)))
             yield Made(made, len(judged.decisions))
 
 

@@ -13,6 +13,8 @@ from hloopt.ir import Module, Opcode
 from hloopt.pass_framework.applications import Applications
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.overlap.decisions import Draft
+from hloopt.passes.overlap.outcomes import for_compiler
 from hloopt.passes.overlap.proposals import ALGORITHMS
 from hloopt.text import parse_module, print_module
 
@@ -55,6 +57,19 @@ def test_a_module_without_a_schedule_stays_one_that_xla_can_go_on_from(layers: s
     assert not module.is_scheduled
     assert count(module, Opcode.ALL_GATHER)
     assert not count(module, Opcode.ALL_GATHER_START)
+
+
+def test_what_two_conditionals_call_is_two_computations_for_xla() -> None:
+    """As after a loop is peeled: XLA's copy insertion refuses a computation with two callers."""
+    module = parse_module(
+        "HloModule m\n\nt { ROOT a = f32[8] parameter(0) }\n\n"
+        "f { b = f32[8] parameter(0) ROOT n = f32[8] negate(b) }\n\n"
+        "ENTRY e { c = pred[] parameter(0) p = f32[8] parameter(1)\n"
+        "x = f32[8] conditional(c, p, p), true_computation=t, false_computation=f\n"
+        "ROOT y = f32[8] conditional(c, x, x), true_computation=t, false_computation=f }\n"
+    )
+    called = [each.name for c in for_compiler(Draft(module)).instructions() for each in c.called]
+    assert len(set(called)) == len(called) == 4
 
 
 def test_a_module_with_a_schedule_gets_one(layers: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hloopt.ir import Module
@@ -23,6 +23,8 @@ class FakeXla(XlaGpu):
 
     refuses: bool = False
     """Whether it refuses whatever XLA has not made."""
+    order_needs: int = 0
+    """Bytes that it allocates beside for an order it is made to keep."""
     asked: list[str] = field(default_factory=list)
 
     def before_combiners(self, text: str, flags: Sequence[str] = ()) -> str:
@@ -43,11 +45,12 @@ class FakeXla(XlaGpu):
         if self.refuses:
             raise Failed("XLA does not keep the orders of main")
         self.asked.append("forced")
-        return _step(JUDGE.judge(Draft(module), module))
+        made = _step(JUDGE.judge(Draft(module), module))
+        return replace(made, allocated=made.allocated + self.order_needs)
 
 
-def fake_xla(*, refuses: bool = False) -> FakeXla:
-    return FakeXla(Path("shared"), "python", 8, refuses)
+def fake_xla(*, refuses: bool = False, order_needs: int = 0) -> FakeXla:
+    return FakeXla(Path("shared"), "python", 8, refuses, order_needs)
 
 
 def _finished(text: str) -> Finished:

@@ -8,6 +8,7 @@ import pytest
 from tests.tools.overlap.fake_xla import fake_xla
 from tests.tools.overlap.steps import step
 
+from overlap_lib import programs
 from overlap_lib.programs import Contest, decided
 
 
@@ -37,6 +38,17 @@ def test_equal_beginnings_are_one_search_and_equal_programs_are_ordered_once(lay
     assert row.tried == 1  # not half of it
     assert xla.asked.count("finished") == 1
     assert xla.asked.count("forced") == 2  # from two beginnings
+
+
+def test_orders_are_searched_until_two_are_no_worse(
+    layers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_NEAR", 2.0)  # all that XLA finishes
+    fine, large = fake_xla(), fake_xla(order_needs=1 << 30)
+    for xla in (fine, large):
+        decided("layers", layers, xla, iterations=16, seed=0)
+    assert fine.asked.count("forced") == 2 * 2  # each from two beginnings
+    assert large.asked.count("forced") > fine.asked.count("forced")
 
 
 def test_what_xla_refuses_is_left_out(layers: str) -> None:

@@ -46,6 +46,17 @@ def given_program(module: Module, judge: Judge) -> Judged:
     return judge.judge(Draft(draft), copy)
 
 
+def for_compiler(draft: Draft) -> Module:
+    """The program for XLA to go on from behind its combiners.
+
+    It makes collectives asynchronous there; transfers to and from the host are by then. What loops
+    that were peeled call has to be called once, as copy insertion wants it.
+    """
+    module, _ = clone_module(draft.module)
+    run_passes(module, ["host-memory-transfer-asyncifier", "flatten-call-graph"])
+    return module
+
+
 def first_trial(given: Judged, judge: Judge, *, to_fit: bool = False) -> tuple[Judged, int]:
     """The program without decisions as XLA:GPU runs it, and the number of iterations to search for.
 

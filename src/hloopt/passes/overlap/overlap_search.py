@@ -6,19 +6,18 @@ from dataclasses import replace
 from typing import ClassVar
 
 from hloopt.diagnostics import counted
-from hloopt.ir.clone import clone_module
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.pass_framework.base import PassContext, register
 from hloopt.passes.async_ops.host_transfers import starts_transfer
 from hloopt.passes.overlap.ahead import judging_ahead
 from hloopt.passes.overlap.deciding import DecidingPass
-from hloopt.passes.overlap.decisions import run_passes
 from hloopt.passes.overlap.judging import Judge, Judged
 from hloopt.passes.overlap.options import OverlapOptions
 from hloopt.passes.overlap.outcomes import (
     budget_of_decisions,
     first_trial,
+    for_compiler,
     given_program,
     milliseconds,
     with_best_order,
@@ -97,16 +96,8 @@ class OverlapSearchPass(DecidingPass):
         if not context.apply(module.entry.root, _outcome(given, best)):
             return False
         self.tell(module, given, best, judge, context)
-        module.become(best.module if module.is_scheduled else _without_order(best))
+        module.become(best.module if module.is_scheduled else for_compiler(best.draft))
         return True
-
-
-def _without_order(best: Judged) -> Module:
-    """The program for XLA to go on from: it makes collectives asynchronous, which transfers to and
-    from the host are by then."""
-    made, _ = clone_module(best.draft.module)
-    run_passes(made, ["host-memory-transfer-asyncifier"])
-    return made
 
 
 def _is_site(instruction: Instruction) -> bool:
