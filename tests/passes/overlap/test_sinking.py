@@ -40,6 +40,12 @@ def test_slices_are_transposed_where_that_makes_a_program_fit(step: str) -> None
     module = run_checked("memory-search", step, **SEARCH)
     assert analyze_memory(module, backend=GPU).statistics.total_allocation_bytes <= LIMIT
     assert not [i for i in module.entry.instructions if i.opcode is Opcode.TRANSPOSE]
+    context = PassContext("memory-search")
+    create_pass("memory-search", SEARCH).run(parse_module(step), context)
+    (gain,) = (
+        r.reason for r in context.remarks if r.kind == "analysis" and "transpose" in r.reason
+    )
+    assert gain.startswith("transpose slices in loops in place of whole arrays: ")
     kinds = ["rematerialize", "minimize", "order", "offload"]
     (reason,) = reasons_to_stay("memory-search", step, **SEARCH, decisions=kinds)
     assert reason.startswith("no decisions were found by which it fits")

@@ -134,6 +134,6 @@ def _turned(piece: Instruction, shape: Shape, dimensions: Dimensions) -> Instruc
 
 
 def _as_it_was(values: Sequence[_Value], dimensions: Dimensions) -> list[_Value]:
-    """What is given for each dimension of a view, for each dimension of the array as it was."""
+    """The values for the dimensions of a view, in the order of those of the array as it was."""
     found = dict(zip(dimensions, values, strict=True))
     return [found[number] for number in range(len(dimensions))]
