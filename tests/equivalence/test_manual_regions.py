@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hloopt.equivalence import Reference, RunSettings
 from hloopt.equivalence.placement import place
 from hloopt.interpreter.errors import RunError
 from hloopt.interpreter.machine import run_module
@@ -80,3 +81,27 @@ def test_a_region_without_a_sharding_is_refused() -> None:
     )
     with pytest.raises(RunError, match="%c has no sharding that says who has which part"):
         place(parse_module(text))
+
+
+def test_roundings_in_regions_may_move_in_each_comparison_with_one_reference() -> None:
+    """The region is another module as it runs, made anew for each comparison."""
+    names = '\\"a\\", \\"b\\"'
+    plain = SHARDY.replace("LOCAL", "1").replace("AXES", f"{{{names}}}").replace("MANUAL", names)
+    rounding = plain.replace(
+        "s = f32[1,3] add(l, b)",
+        """x = f32[1,3] exponential(l)
+  y = f32[1,3] multiply(x, x)
+  z = f32[1,3] multiply(y, y)
+  u = f32[1,3] multiply(y, x)
+  o = f32[1,3] multiply(z, u)
+  n = bf16[1,3] convert(o)
+  s = f32[1,3] convert(n)""",
+    )
+    earlier = rounding.replace("multiply(x, x)", "multiply(w, w)").replace(
+        "  y =", "  m = bf16[1,3] convert(x)\n  w = f32[1,3] convert(m)\n  y ="
+    )
+    reference = Reference(parse_module(rounding), RunSettings(seeds=1))
+    found = [reference.examine(parse_module(earlier), "precision") for _ in range(2)]
+    assert [comparison.mismatch for comparison in found] == [None, None]
+    tolerances = [comparison.outputs[0].tolerance_in_units for comparison in found]
+    assert tolerances[0] == tolerances[1] is not None

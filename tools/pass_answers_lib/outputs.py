@@ -26,7 +26,7 @@ class _Read(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """What is left of a program without its excused operations: what is before and behind them."""
+    """The parts of a program around its excused operations."""
 
     outputs: tuple[bool, ...]
     """Of each output, whether an excused operation gives it."""

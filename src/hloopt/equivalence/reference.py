@@ -92,10 +92,11 @@ class Reference:
     def _examine_precision(self, pairing: Pairing, read_types: Sequence[ReadType]) -> Comparison:
         """Compare what modules compute, and what they compute where nothing is rounded to fewer
         than 32 bits: whatever is other there is no matter of precision."""
-        types = PathTypes(pairing.left.program, read_types)
+        runs = self._runs_of(pairing)
+        types = PathTypes(runs.placement.program, read_types)
         settings = self.settings
         found = Examination(
-            self._runs_of(pairing),
+            runs,
             pairing,
             settings,
             PrecisionJudge(settings.tolerance, types),
