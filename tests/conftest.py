@@ -92,7 +92,8 @@ def _done(record: Path) -> set[str]:
     """The tests that passed, if the sources are those they passed with."""
     from sweep_lib.state import sources_digest  # tools/ is not everywhere this file is copied to
 
-    digest, *passed = record.read_text(encoding="utf-8").split("\n") if record.is_file() else [""]
+    text = record.read_text(encoding="utf-8") if record.is_file() else ""
+    digest, *passed = text.splitlines() or [""]
     return set(passed) if digest == sources_digest() else set()
 
 
