@@ -64,10 +64,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return item.get_closest_marker("whole") is None
         return _takes_a_sample(item) and item.nodeid not in done
 
-    left_out = [item for item in items if not runs(item)]
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if runs(item) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if runs(item)]
+        items[:] = kept
 
 
 @pytest.hookimpl(trylast=True)

@@ -100,10 +100,11 @@ def test_passes_obey_the_laws_on_the_corpus(
     cases: list[Case], corpus_entries: list[CorpusEntry], sample: Sample
 ) -> None:
     """Small modules, in which each pass finds something to do if all are taken."""
-    small = [e for e in corpus_entries if e.verdict == "ok" and e.facts["instructions"] < 300]
+    entries = enumerate(corpus_entries)
+    small = [(p, e) for p, e in entries if e.verdict == "ok" and e.facts["instructions"] < 300]
     failures: list[str] = []
     changed = [0] * len(cases)
-    for place, entry in enumerate(sample.of(small, _IN_A_SAMPLE)):
+    for place, entry in sample.of(small, _IN_A_SAMPLE):
         text = valid_text(entry.path)
         if text is None:
             continue
