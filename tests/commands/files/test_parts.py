@@ -14,7 +14,7 @@ from hloopt.plain_data import from_plain, to_plain
 
 Capture = pytest.CaptureFixture[str]
 BROKEN = STEP.replace("copy(", "kopy(")
-_MORE_THAN_FILES = 17
+_MORE_THAN_FILES = 25
 LINES = [
     "dumps {0} --no-cache",
     "dumps {0} --no-cache --format json --group rank",
