@@ -18,6 +18,8 @@ TABLES ?= algebraic_simplifier bfloat16_conversion_folding bfloat16_propagation 
 	reshape_mover tuple_simplifier unflatten_call_graph while_loop_all_reduce_code_motion \
 	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
+# The tests of a file share what they have read: they run in one process.
+IN_PARALLEL = -n $(PYTEST_WORKERS) --dist loadfile
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
 COUNT ?=
@@ -62,7 +64,7 @@ run: $(DEV) ## overlap the collectives of a transformer step, into build/, with 
 
 .PHONY: test
 test: $(DEV) ## the tests, without the slow ones and those that need XLA
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'not slow and not oracle'
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m 'not slow and not oracle'
 
 .PHONY: test-clusters
 test-clusters: ## --executor on clusters of Ray and Dask, in an environment of their own (600 MB)
@@ -71,8 +73,12 @@ test-clusters: ## --executor on clusters of Ray and Dask, in an environment of t
 	build/clusters/bin/python -m pytest tests/commands/files/test_clusters.py
 
 .PHONY: test-slow
-test-slow: $(XLA) ## the slow tests and those that compare with XLA
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m 'slow or oracle'
+test-slow: $(XLA) ## the slow tests and those that compare with XLA; of large sets, samples by SEED
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m 'slow or oracle' --sample-seed $(SEED)
+
+.PHONY: test-whole
+test-whole: $(XLA) ## the slow tests of samples on all there is (1 hour), and how many that is; resumes
+	$(BIN)/python -m pytest $(IN_PARALLEL) -rP --whole build/test-whole.txt
 
 .PHONY: lint
 lint: $(DEV) ## ruff: rules and formatting

@@ -24,15 +24,19 @@ _PLACES = (
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("place", _PLACES)
 def test_what_is_never_closed_costs_no_more_than_its_length(place: str, closed: bool) -> None:
-    started = time.process_time()
-    for opener in _OPENERS:
-        text = entry(
-            "%p = f32[4]{0} parameter(0)", place.replace("X", opener * (20_000 // len(opener)))
-        )
-        for message in messages(text if closed else text.rstrip("\n}")):
-            assert len(message) < 3000
+    for _ in range(3):  # other work of the machine makes a run slow
+        started = time.process_time()
+        for opener in _OPENERS:
+            text = entry(
+                "%p = f32[4]{0} parameter(0)", place.replace("X", opener * (20_000 // len(opener)))
+            )
+            for message in messages(text if closed else text.rstrip("\n}")):
+                assert len(message) < 3000
+        seconds = time.process_time() - started
+        if seconds < 4:
+            break
     # All of them together; quadratic time would be about a second for a single one.
-    assert time.process_time() - started < 4
+    assert seconds < 4
 
 
 def test_a_module_cut_off_anywhere_is_answered() -> None:

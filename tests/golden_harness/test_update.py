@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.conftest import Sample
 
 from hloopt.golden import MARKER, GoldenError, run_test, update_test
 from hloopt.golden.collection import find_tests
@@ -136,11 +137,13 @@ def test_what_cannot_be_made_is_an_error_and_changes_nothing(
 
 
 @pytest.mark.slow
-def test_generated_checks_pass_and_notice_every_change(root: Path, tmp_path: Path) -> None:
+def test_generated_checks_pass_and_notice_every_change(
+    root: Path, tmp_path: Path, sample: Sample
+) -> None:
     """Our golden tests without CHECK lines get some that pass, and fail for changed output."""
-    tests = _without_checks(root / "tests" / "golden", tmp_path / "golden")
+    tests = sample.of(_without_checks(root / "tests" / "golden", tmp_path / "golden"), 100)
     written = [test for test in tests if _is_written(test, tmp_path)]
-    assert len(written) > 220
+    assert len(written) > 0.8 * len(tests)
     for test in written:
         assert run_test(test, tmp_path) is None
         assert not update_test(test, tmp_path)

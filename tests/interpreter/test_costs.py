@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -99,10 +99,10 @@ def test_an_operation_that_would_take_too_many_steps_does_not_begin() -> None:
             "rhs_contracting_dims={0}",
         )
     )
-    began = monotonic()
+    began = process_time()
     with pytest.raises(RunError, match=r"%r: stopped after 1,000,000 steps"):
         limited(module, np.ones((), np.float32), steps=1_000_000)
-    assert monotonic() - began < 5
+    assert process_time() - began < 5
 
 
 def test_temporaries_count_while_they_are_there() -> None:

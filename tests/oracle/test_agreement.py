@@ -23,7 +23,7 @@ def settings(shared: Path) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "every"), [("", 60), (COLLECTIVES, 25)], ids=["all", "collectives"]
+    ("pattern", "every"), [("", 120), (COLLECTIVES, 40)], ids=["all", "collectives"]
 )
 def test_corpus_modules_agree(shared: Path, settings: Settings, pattern: str, every: int) -> None:
     entries = choose_entries(shared, max_instructions=200, every=every, pattern=pattern)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.conftest import Sample
 
 from corpus import choose_entries
 from equivalence import Checker, Report, Settings, sweep
@@ -36,8 +37,10 @@ def settings(shared: Path) -> Settings:
     return Settings(oracle=shared / "oracle")
 
 
-def test_simplified_corpus_modules_compute_the_same(shared: Path, settings: Settings) -> None:
-    entries = choose_entries(shared, max_instructions=200, every=25, pattern="")
+def test_simplified_corpus_modules_compute_the_same(
+    shared: Path, settings: Settings, sample: Sample
+) -> None:
+    entries = sample.of(choose_entries(shared, max_instructions=200, every=1, pattern=""), 120)
     report = Report()
     for verdict in sweep(entries, settings, jobs=2):
         report.add(verdict)
@@ -45,8 +48,8 @@ def test_simplified_corpus_modules_compute_the_same(shared: Path, settings: Sett
     assert report.counts["equal"], report.summary()
 
 
-def test_passes_of_simplify_validate_on_the_corpus(shared: Path) -> None:
-    entries = choose_entries(shared, max_instructions=200, every=10, pattern="")
+def test_passes_of_simplify_validate_on_the_corpus(shared: Path, sample: Sample) -> None:
+    entries = sample.of(choose_entries(shared, max_instructions=200, every=1, pattern=""), 250)
     report = Report()
     for verdict in sweep(entries, Settings(oracle=shared / "oracle", engine="numpy"), jobs=2):
         report.add(verdict)

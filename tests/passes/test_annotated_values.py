@@ -17,7 +17,7 @@ from hloopt.text import parse_module, print_module
 from hloopt.verifier import VerifierOptions, verify_module
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "passes"
-FOLDERS = sorted(f.name for f in GOLDEN.iterdir() if f.name in pass_names())
+FOLDERS = sorted({f.name for f in GOLDEN.iterdir()} & {*pass_names()})
 CASES = [*zip(FOLDERS, FOLDERS, strict=True), ("async-collective-creator", "all-gather-combiner")]
 OPTIONS: dict[str, dict[str, object]] = {
     "async-collective-creator": {**ALL_COLLECTIVES},

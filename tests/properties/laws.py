@@ -142,6 +142,16 @@ CASES = [(name, options) for name, choices in OPTIONS.items() for options in cho
 FULL = PrintOptions.formatted()._replace(keep_order=False)
 """Written anew as XLA orders it, nothing left out."""
 
+Case = tuple[str, dict[str, Any]]
+"""A pass and its options."""
+GROUPS: list[list[Case]] = [CASES[start::12] for start in range(12)]
+"""Cases that run on the same modules, which are read and printed once for a group."""
+
+
+def names_of(cases: list[Case]) -> str:
+    """The passes of a group, for the name of a test: `-k NAME` takes the group."""
+    return ",".join(name for name, _ in cases)
+
 
 def run(name: str, options: dict[str, Any], module: Module) -> bool:
     return create_pass(name, options).run(module, PassContext(name))
@@ -169,8 +179,6 @@ def blocks(text: str) -> list[str]:
 _MADE_UP = re.compile(r"\b(async_wrapped|async_param|call)\.\d+")
 
 
-Case = tuple[str, dict[str, Any]]
-"""A pass and its options."""
 _Needs = tuple[bool, bool]
 """Whether a pass requires a schedule, and whether it requires a flat call graph."""
 
@@ -273,3 +281,15 @@ def assert_laws(name: str, options: dict[str, Any], subject: Subject) -> bool:
         assert not run(name, options, module), "a second run finds something"
         assert print_module(module, FULL) == after
     return True
+
+
+def assert_all_laws(cases: list[Case], text: str) -> None:
+    """Run passes each on its own on a valid module; what fails says which pass it is of."""
+    subject = Subject(text)
+    for name, options in cases:
+        try:
+            assert_laws(name, options, subject)
+        except Exception as error:
+            error.add_note(f"{name} {options}")
+            raise
+    subject.assert_untouched()

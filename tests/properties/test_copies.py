@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import Sample
 from tests.properties.consistency import assert_consistent
 from tests.properties.test_loops import loop_texts
 
@@ -108,15 +109,15 @@ _KEPT_BY_XLA = {
 
 @pytest.mark.slow
 def test_no_value_of_the_corpus_is_overwritten_while_it_is_needed(
-    corpus_entries: list[CorpusEntry],
+    corpus_entries: list[CorpusEntry], sample: Sample
 ) -> None:
     """Modules that can be run compute the same with copies."""
     failures: list[str] = []
     conflicting: set[str] = set()
     checked = ran = 0
-    for entry in corpus_entries:
-        if entry.verdict != "ok" or entry.facts["instructions"] >= 2_000:
-            continue
+    small = [e for e in corpus_entries if e.verdict == "ok" and e.facts["instructions"] < 2_000]
+    entries = sample.of(small, 1_500)
+    for entry in entries:
         module = parse_module(entry.text())
         if verify_module(module):
             continue
@@ -140,5 +141,5 @@ def test_no_value_of_the_corpus_is_overwritten_while_it_is_needed(
                 failures.append(f"{entry.id}: {mismatch.reason}")
     assert failures == []
     assert conflicting <= _KEPT_BY_XLA
-    assert checked > 5_000
-    assert ran > 300
+    assert checked > 0.8 * len(entries)
+    assert ran > 0.04 * len(entries)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.consistency import assert_consistent
-from tests.properties.laws import CASES, FULL, Subject, assert_laws, blocks
+from tests.properties.laws import FULL, GROUPS, Case, assert_all_laws, blocks, names_of
 from tests.properties.strategies.every_opcode import modules_of_all_opcodes
 from tests.properties.strategies.recipes import LITERALS, RECIPES
 
@@ -98,13 +98,11 @@ def test_a_clone_is_equal_and_independent(text: str) -> None:
     assert print_module(module, FULL) == before
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("cases", GROUPS, ids=names_of)
 @given(text=MODULES)
 @settings(max_examples=25)
-def test_passes_obey_the_laws(name: str, options: dict[str, object], text: str) -> None:
-    subject = Subject(text)
-    assert_laws(name, options, subject)
-    subject.assert_untouched()
+def test_passes_obey_the_laws(cases: list[Case], text: str) -> None:
+    assert_all_laws(cases, text)
 
 
 @given(MODULES, st.data())

@@ -210,10 +210,10 @@ def test_no_pass_changes_what_a_sample_of_the_corpus_computes(shared: Path) -> N
     modules = Modules(files, most=60)
     found = Progress()
     with clock():
-        for number in range(1, 26):
+        for number in range(1, 17):
             found.add(modules.examine(number, set()))
     told = [f"{f.problem.kind}: {files[f.number]}" for f in found.findings]
     assert told == []
-    assert found.outcomes["modules"] > 15
-    assert all(found.outcomes[f"compared on {devices}"] > 200 for devices in (1, 2, 4))
+    assert found.outcomes["modules"] > 9
+    assert all(found.outcomes[f"compared on {devices}"] > 100 for devices in (1, 2, 4))
     assert "pipeline(xla-cpu-simplification)" in table(found.outcomes, list(all_cases()))

@@ -47,7 +47,7 @@ def run(module: Module, **options: object) -> PassContext:
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "forward-sink"])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_the_program_stays_the_same(direction: str, data: st.DataObject) -> None:
     text = data.draw(pipelined_programs())

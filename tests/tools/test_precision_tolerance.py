@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -66,9 +67,9 @@ def test_there_is_no_place_where_nothing_is_narrow() -> None:
 @pytest.mark.slow
 def test_a_sample_of_the_corpus(shared: Path) -> None:
     dice = random.Random(1)
-    files = list(precision_tolerance.narrow_modules(shared, 60, dice))[:150]
-    right, ratios = precision_tolerance.measure_changes(files[:100], CHANGES, verbose=False)
-    assert right["equal"] >= 10
+    files = list(islice(precision_tolerance.narrow_modules(shared, 60, dice), 150))
+    right, ratios = precision_tolerance.measure_changes(files[:50], CHANGES, verbose=False)
+    assert right["equal"] >= 5
     assert not right["different"]
     assert median(ratios) <= 1.1 * precision_tolerance.MOST_TIMES  # of few
     planted = precision_tolerance.measure_plants(files, 20, dice, verbose=False)

@@ -78,9 +78,12 @@ def test_the_chain_is_made_by_products() -> None:
 
 
 def test_ten_thousand_instructions_take_less_than_three_seconds() -> None:
-    times, counts = zip(*(timed() for _ in range(3)), strict=True)
-    assert min(counts) >= 10_000
-    assert min(times) < 3
+    for _ in range(3):  # other work of the machine makes a run slow
+        seconds, count = timed()
+        assert count >= 10_000
+        if seconds < 3:
+            break
+    assert seconds < 3
 
 
 def test_a_folder_that_is_missing_is_named(
@@ -99,7 +102,7 @@ def test_the_bars_are_met(shared: Path) -> None:
 @pytest.mark.oracle
 def test_six_programs_of_jax_are_told(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("jax", reason="needs the extra xla")
-    assert sharding_agreement.main(["--shared", str(shared), "--own", "--exact", "20"]) == 0
+    assert sharding_agreement.main(["--shared", str(shared), "--own", "--exact", "10"]) == 0
     out, err = capsys.readouterr()
     assert "made other collectives alone" not in err
     rows = [line.split() for line in out.splitlines() if line.startswith("own")]

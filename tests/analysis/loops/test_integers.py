@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hloopt.analysis.loops.integers import computed
@@ -53,6 +53,7 @@ def values_of(shape: Shape) -> st.SearchStrategy[list[int]]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @given(data=st.data())
+@settings(max_examples=50)
 def test_operations_give_what_the_interpreter_gives(name: str, data: st.DataObject) -> None:
     result, operation, taken = OPERATIONS[name]
     types = [data.draw(st.sampled_from(TYPES)) for _ in "TU"]

@@ -21,13 +21,20 @@ def test_rules_take_little_more_than_memory_and_schedule(shared: Path) -> None:
     path = max((shared / "corpus" / "benchmarks").glob("*1x8.hlo"), key=lambda p: p.stat().st_size)
 
     def seconds(examine: Callable[[View], object]) -> float:
-        times = []
-        for _ in range(2):
-            begin = time.process_time()
-            choice = CostModelChoice(target="h100_sxm")
-            examine(View.of(Subject(str(path), load(str(path)), choice)))
-            times.append(time.process_time() - begin)
-        return min(times)
+        begin = time.process_time()
+        choice = CostModelChoice(target="h100_sxm")
+        examine(View.of(Subject(str(path), load(str(path)), choice)))
+        return time.process_time() - begin
 
-    alone = seconds(lambda view: view.subject.memory) + seconds(lambda view: view.schedule)
-    assert seconds(lambda view: lint(view, LintSettings())) <= 1.2 * alone
+    least = [float("inf")] * 3
+    examined: tuple[Callable[[View], object], ...] = (
+        lambda view: view.subject.memory,
+        lambda view: view.schedule,
+        lambda view: lint(view, LintSettings()),
+    )
+    for _ in range(3):  # other work of the machine makes a run slow
+        least = [min(best, seconds(e)) for best, e in zip(least, examined, strict=True)]
+        memory, schedule, rules = least
+        if rules <= 1.2 * (memory + schedule):
+            return
+    pytest.fail(f"{rules:.2f} s, and {memory:.2f} s and {schedule:.2f} s of the reports")

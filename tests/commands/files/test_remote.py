@@ -86,7 +86,7 @@ def test_commands_read_from_there(
     place: str, command: str, dump: Path, request: pytest.FixtureRequest, capsys: Capture
 ) -> None:
     url: str = request.getfixturevalue(place)
-    here = run([*command.split(), str(dump), "-j", "2"], capsys)
+    here = run([*command.split(), str(dump)], capsys)
     there = run([*command.split(), url, "-j", "2"], capsys)
     assert (there[0], there[1].replace(url, str(dump))) == here
 

@@ -102,7 +102,14 @@ MENDED = (
 """Seeds and numbers of programs that once broke a law, by the pass or by the checker."""
 
 
-@pytest.mark.parametrize(("seed", "number"), [*((0, number) for number in range(100)), *MENDED])
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [
+        *((0, number) for number in range(40)),
+        *MENDED,
+        *(pytest.param(0, number, marks=pytest.mark.slow) for number in range(40, 100)),
+    ],
+)
 def test_random_programs(seed: int, number: int) -> None:
     assert list(map(str, faults_of(seed, number, Counter()))) == []
 

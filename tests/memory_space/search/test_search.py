@@ -71,7 +71,9 @@ def test_iterations_give_the_same_result_each_time() -> None:
     assert print_module(first) == print_module(second)
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize(
+    "number", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 12))]
+)
 def test_results_keep_the_laws(number: int) -> None:
     text, _ = random_case(1, number)
     options = {**BY_COST, "search": {"iterations": 14, "seed": number}}

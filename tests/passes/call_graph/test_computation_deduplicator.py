@@ -111,7 +111,7 @@ ENTRY e {
 @pytest.mark.parametrize("is_deep", [False, True])
 def test_many_calls_of_many_computations_are_no_trouble(name: str, is_deep: bool) -> None:
     """Two calls of computations that are all the same, or chains of computations below both."""
-    number = 50_000 if not is_deep else 3_000
+    number = 15_000 if not is_deep else 3_000
     callees = "".join(callee(n, calls=is_deep and n > 1) for n in range(number))
     called = range(number - 2, number) if is_deep else range(number)
     calls = "".join(

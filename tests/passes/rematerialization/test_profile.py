@@ -73,15 +73,13 @@ def test_memory_after_edits_and_moves_in_both_directions(
 @pytest.mark.parametrize("algorithm", ["always", "peak-priority"])
 def test_time_of_each_instruction_does_not_grow_with_their_number(algorithm: str) -> None:
     def seconds(size: int) -> float:
-        best = float("inf")
-        for _ in range(3):
-            module = parse_module(forward_and_backward(size))
-            options = {"memory_limit_bytes": size * 700, "recompute": True, "algorithm": algorithm}
-            begin = time.process_time()
-            assert create_pass("rematerialization", options).run(module, PassContext())
-            best = min(best, time.process_time() - begin)
-        return best
+        module = parse_module(forward_and_backward(size))
+        options = {"memory_limit_bytes": size * 700, "recompute": True, "algorithm": algorithm}
+        begin = time.process_time()
+        assert create_pass("rematerialization", options).run(module, PassContext())
+        return time.process_time() - begin
 
     # Caches and a busy neighbour make larger modules up to 2.3 times as slow for their size; a walk
     # of the whole schedule for each peak would make them four times as slow.
-    assert seconds(6000) / 4 <= 3 * seconds(1500)
+    small = min(seconds(1500) for _ in range(3))
+    assert any(seconds(6000) / 4 <= 3 * small for _ in range(3))

@@ -165,12 +165,16 @@ def test_the_error_of_a_layout_is_shown_once(tab: Tab, tmp_path: Path) -> None:
 
 
 def test_all_tries_of_a_layout_have_one_second(tab: Tab, tmp_path: Path) -> None:
-    show(tab, changed(tmp_path, "for (;;);"))
-    tab.run("wholeParts.clear(), path = [], isDrawn = null, go({ instruction: 7 }), 1")
-    assert text(tab, "#graphNote") == "laying out …"
-    begin = time.monotonic()
-    until(tab, "document.querySelector('#graphNote').textContent.includes('was cancelled')")
-    assert 0.5 < time.monotonic() - begin < 2
+    for _ in range(3):  # other work of the machine makes a browser late
+        show(tab, changed(tmp_path, "for (;;);"))
+        tab.run("wholeParts.clear(), path = [], isDrawn = null, go({ instruction: 7 }), 1")
+        assert text(tab, "#graphNote") == "laying out …"
+        begin = time.monotonic()
+        until(tab, "document.querySelector('#graphNote').textContent.includes('was cancelled')")
+        seconds = time.monotonic() - begin
+        if seconds < 2:
+            break
+    assert 0.5 < seconds < 2
     tab.run(_COUNT_WORKERS)
     tab.run("go({ computation: 0, instruction: 5 }), 1")
     time.sleep(0.3)

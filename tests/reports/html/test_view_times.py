@@ -29,6 +29,7 @@ from hloopt.text import parse_module
 pytestmark = BROWSER
 
 _ROUNDS = 5
+_MOST_MILLISECONDS = 100
 _MARK_FIRST_ROW = """
 new MutationObserver((_, observer) => {
   if (document.querySelector("#tree .row")) { performance.mark("firstRow"); observer.disconnect(); }
@@ -153,6 +154,8 @@ def test_what_one_does_takes_no_long_task(tab: Tab, page: Path) -> None:
     longest: dict[tuple[str, str], list[float]] = {}
     nodes = []
     for _ in range(_ROUNDS):
+        if longest and all(_is_decided(longest[key]) for key in longest if key[1] in figures):
+            break
         tab.open(page, fragment=f"?{time.monotonic()}")
         until_ready(tab)
         time.sleep(1)
@@ -169,9 +172,14 @@ def test_what_one_does_takes_no_long_task(tab: Tab, page: Path) -> None:
     for (name, figure), found in medians.items():
         print(f"\n{name}: {found:.0f} ms by {figure}", end="")
     print(f"\nat most {max(nodes):,} nodes")
-    too_long = {key: ms for key, ms in medians.items() if key[1] in figures and ms >= 100}
+    too_long = {k: ms for k, ms in medians.items() if k[1] in figures and ms >= _MOST_MILLISECONDS}
     assert too_long == {}
     assert max(nodes) < 5000
+
+
+def _is_decided(found: list[float]) -> bool:
+    """Whether the median of all rounds is below the limit, whatever those to come are."""
+    return 2 * sum(ms < _MOST_MILLISECONDS for ms in found) > _ROUNDS
 
 
 def until_ready(tab: Tab) -> None:

@@ -14,6 +14,7 @@ from tests.checks.lint.fixes.measuring import (
     view_of,
 )
 from tests.checks.lint.fixes.test_fixes import AT_MOST
+from tests.conftest import Sample
 
 from hloopt.checks.lint.fixes import FIXES
 from hloopt.files import load
@@ -38,9 +39,9 @@ def texts(shared: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_costs_are_what_fixes_save(texts: list[Path]) -> None:
+def test_costs_are_what_fixes_save(texts: list[Path], sample: Sample) -> None:
     compared = dict.fromkeys(COMPARED, 0)
-    for path in texts:
+    for path in sample.of(texts, len(texts) // 2):
         module = load(str(path))
         view = view_of(module)
         for code in COMPARED:
@@ -55,7 +56,8 @@ def test_costs_are_what_fixes_save(texts: list[Path]) -> None:
                     f"{code} {claim.name} {path}"
                 )
             compared[code] += len(measured.found) > len(measured.left)
-    assert all(compared[code] >= count for code, count in OFTEN.items()), compared
+    least = OFTEN if sample.is_whole else dict.fromkeys(OFTEN, 1)
+    assert all(compared[code] >= count for code, count in least.items()), compared
 
 
 def _takes_another_result(measured: Measured) -> bool:
