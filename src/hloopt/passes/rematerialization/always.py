@@ -46,7 +46,8 @@ def _reduce(walk: Walk, item: Item) -> bool:
     shortest = longest = 1
     single_effort = block_effort = 0
     while walk.memory(item) > walk.limit:
-        way, effort = walk.search.best(shortest, longest)
+        way = walk.search.best(shortest, longest)
+        effort = walk.search.effort(shortest, longest)
         if longest == 1:
             single_effort += effort
         else:

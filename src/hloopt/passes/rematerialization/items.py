@@ -9,6 +9,8 @@ from hloopt.ir import Instruction
 
 _GAP = 1 << 40
 """Between the positions of neighbours at first: what is inserted takes the middle."""
+_ROOM = 1 << 16
+"""Between neighbours that are numbered anew."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,11 +48,13 @@ class Item:
     before: Item | None = None
     after: Item | None = None
     is_placed: bool = False
-    """Whether the walk along the schedule has begun the instruction."""
+    """Whether the walk along the schedule has begun the instruction, which is still there."""
     is_finished: bool = False
     """Whether it has ended it, too."""
     is_barred: bool = False
     """Whether it must not be rematerialized."""
+    operands: tuple[Instruction, ...] = ()
+    """Those of the instruction when what it reads was found out last."""
     is_candidate: bool = False
     """Whether its own buffers are large enough to begin a block."""
     defined: list[Buffer] = field(default_factory=list)
@@ -65,7 +69,8 @@ class Item:
 class Sequence:
     """The items of a computation in the order of its schedule: a linked list.
 
-    Inserting is O(1), apart from new positions for all after some forty items at one place.
+    Inserting is O(1), apart from new positions for the neighbours after some items at one place:
+    O(log items), amortized.
     """
 
     def __init__(self, instructions: Iterable[Instruction]) -> None:
@@ -75,8 +80,8 @@ class Sequence:
         for instruction in instructions:
             item = Item(instruction)
             self._items[instruction] = item
+            item.position = len(self._items) * _GAP
             self._link(item, self._last)
-        self._number()
 
     def __iter__(self) -> Iterator[Item]:
         """The items in order; those that are inserted behind the current one follow."""
@@ -98,7 +103,7 @@ class Sequence:
         end = place.position + 2 * _GAP if item.after is None else item.after.position
         item.position = (place.position + end) // 2
         if item.position == place.position:
-            self._number()
+            self._spread(item)
         return item
 
     def insert_before(self, instruction: Instruction, place: Item) -> Item:
@@ -129,6 +134,24 @@ class Sequence:
         if item.after is None:
             self._last = item
 
-    def _number(self) -> None:
-        for number, item in enumerate(self):
-            item.position = number * _GAP
+    @staticmethod
+    def _spread(item: Item) -> None:
+        """Number an item anew with as few neighbours as have room together."""
+        first, last, count = item, item, 1
+        while True:
+            for _ in range(count):
+                if first.before is not None:
+                    first, count = first.before, count + 1
+                if last.after is not None:
+                    last, count = last.after, count + 1
+            all_room = (count + 1) * _GAP
+            start = last.position - all_room if first.before is None else first.before.position
+            end = start + all_room if last.after is None else last.after.position
+            step = (end - start) // (count + 1)
+            if step >= _ROOM:
+                break
+        current: Item | None = first
+        for number in range(1, count + 1):
+            assert current is not None
+            current.position = start + number * step
+            current = current.after

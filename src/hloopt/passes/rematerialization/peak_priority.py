@@ -8,7 +8,7 @@ from hloopt.diagnostics import counted
 from hloopt.ir import Computation
 from hloopt.passes.rematerialization.items import Item
 from hloopt.passes.rematerialization.profile import MemoryProfile
-from hloopt.passes.rematerialization.search import is_dead
+from hloopt.passes.rematerialization.readers import is_dead
 from hloopt.passes.rematerialization.state import State
 from hloopt.passes.rematerialization.walk import Walk
 
@@ -19,7 +19,7 @@ _LEAST_PROGRESS = 0.01
 def rematerialize_peak(state: State, computation: Computation, limit: int) -> bool:
     """Bring the peak of a computation below `limit` bytes; whether anything changed.
 
-    Updates the peaks of the computation and of what it calls. O(sqrt(instructions)) for each
+    Updates the peaks of the computation and of what it calls. O(log instructions) for each
     instruction that was the peak, and the way in the schedule from one to the next.
     """
     before = state.peaks.get(computation, 0)
@@ -73,15 +73,15 @@ def _lower(walk: Walk, callers: _Callers, place: Item) -> bool:
 def _reduce(walk: Walk, item: Item) -> bool:
     """Rematerialize until the peak is lower; whether anything changed."""
     peak = walk.ways.peak
-    longest = 1
+    shortest = longest = 1
     changed = False
     while walk.memory(item) >= peak and longest <= walk.state.options.block_size_limit:
-        way, _ = walk.search.best(1, longest)
+        way = walk.search.best(shortest, longest)
         if way is None:
-            longest *= 2
+            shortest, longest = longest + 1, 2 * longest
         elif walk.apply(way, item):
             changed = True
-            longest = 1
+            shortest = longest = 1
         else:
             break
     return changed

@@ -1,4 +1,4 @@
-"""The next instruction of a schedule that reads a value."""
+"""The instructions of a schedule that read a value: the next one, and whether there are any."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from hloopt.ir import Instruction
 from hloopt.passes.rematerialization.items import Item
 from hloopt.passes.rematerialization.tracker import MemoryTracker
+from hloopt.passes.rematerialization.values import LOOKED_THROUGH
 
 
 class Readers:
@@ -51,3 +52,19 @@ class Readers:
             number = bisect_left(readers, reader)
             if number < len(readers) and readers[number] is reader:
                 del readers[number]
+
+
+def is_dead(item: Item, tracker: MemoryTracker) -> bool:
+    """Whether nothing but bitcasts and get-tuple-elements without users reads an instruction.
+
+    O(such readers).
+    """
+    if item.instruction.is_root:
+        return False
+    waiting = list(item.instruction.users)
+    while waiting:
+        user = waiting.pop()
+        if user.opcode not in LOOKED_THROUGH or user.is_root:
+            return False
+        waiting += user.users
+    return True

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hloopt.ir import Instruction, Opcode
 from hloopt.ir.clone import own_computations
 from hloopt.passes.rematerialization.items import Item
-from hloopt.passes.rematerialization.readers import Readers
-from hloopt.passes.rematerialization.search import BlockSearch, is_dead
+from hloopt.passes.rematerialization.readers import Readers, is_dead
+from hloopt.passes.rematerialization.search import BlockSearch
 from hloopt.passes.rematerialization.state import State
 from hloopt.passes.rematerialization.tracker import MemoryTracker
 from hloopt.passes.rematerialization.ways import PARTS_OF_ASYNC
@@ -147,10 +147,10 @@ class Recomputation:
             waiting += map(self._tracker.item, reader.instruction.users)
         for reader in reversed(dict.fromkeys(waiting)):
             instruction = reader.instruction
-            instruction.drop_control_dependencies()
             self._search.forget(reader)
             self._readers.remove(reader)
             self._tracker.remove(reader)
+            instruction.drop_control_dependencies()
             instruction.parent.remove(instruction)
 
 

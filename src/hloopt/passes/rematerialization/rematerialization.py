@@ -32,8 +32,7 @@ class Rematerialization(ModulePass):
     nothing around the call helps. Memory is counted along the schedule, a buffer for each value,
     without sharing between operand and result. Dead code is removed at the end. Unlike in XLA, what
     only the end of an asynchronous operation may read is not copied elsewhere. Near-linear, apart
-    from the search for longer blocks and, in `peak-priority`, from the way in the schedule between
-    one peak and the next.
+    from the way in the schedule between one peak and the next in `peak-priority`.
     """
 
     Options = RematerializationOptions

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from heapq import heappop, heappush
-from typing import NamedTuple
-
+from hloopt.passes.rematerialization.blocks import Blocks, Parts
 from hloopt.passes.rematerialization.items import Item
+from hloopt.passes.rematerialization.ranking import Ranking
+from hloopt.passes.rematerialization.readers import is_dead
 from hloopt.passes.rematerialization.tracker import MemoryTracker
-from hloopt.passes.rematerialization.values import LOOKED_THROUGH
 from hloopt.passes.rematerialization.ways import Way, Ways
-
-
-class Found(NamedTuple):
-    """The result of a search."""
-
-    way: Way | None
-    effort: int
-    """The number of costs that it stands for."""
 
 
 class BlockSearch:
     """Finds the way of least cost, the first in the schedule among equals.
 
-    Ways for single instructions wait in a heap and are computed again where something changed:
-    O(log instructions) per search, amortized. Longer blocks are all tried: O(operands of all
-    instructions, times the block size).
+    Ways wait in order of their costs, and are looked at again where something changed: O(log
+    instructions) per search, amortized, and for longer blocks O(longest squared) for each
+    instruction that changed.
     """
 
     def __init__(self, tracker: MemoryTracker, ways: Ways) -> None:
         self._tracker = tracker
         self._ways = ways
-        self._heap: list[tuple[int, Item, int, Way]] = []
-        self._best: dict[Item, Way] = {}
-        self._entries = 0
+        self._parts = Parts(ways)
         self._candidates: dict[Item, None] = {}
+        self._singles = Ranking(tracker)
+        self._blocks: dict[tuple[int, int], Blocks] = {}
+        """By their shortest and longest length: those that were asked for."""
 
     def restart(self) -> None:
         """Forget all, as the tracker goes back to the beginning."""
-        self._heap, self._best, self._candidates = [], {}, {}
+        self._parts = Parts(self._ways)
+        self._candidates, self._blocks = {}, {}
+        self._singles = Ranking(self._tracker)
 
     def pass_by(self, item: Item) -> None:
         """Let an instruction that has ended be a candidate, if it may be one."""
@@ -48,123 +41,36 @@ class BlockSearch:
     def forget(self, item: Item) -> None:
         """Let an instruction be no candidate any more: it is dead or barred."""
         self._candidates.pop(item, None)
-        self._best.pop(item, None)
+        self._singles.put(item, ())
 
-    def best(self, shortest: int, longest: int) -> Found:
-        """The best way for a block of so many instructions."""
-        if longest == 1:
-            return Found(self._best_single(), len(self._candidates) * self._ways.trials)
-        return self._best_block(shortest, longest)
-
-    # -- single instructions --------------------------------------------------------------------
-
-    def _best_single(self) -> Way | None:
+    def best(self, shortest: int, longest: int) -> Way | None:
+        """The best way for a block of so many instructions: of one, or of more than one."""
         self._take_changes()
-        aside = []
-        best = None
-        while self._heap:
-            entry = self._heap[0]
-            _, item, _, way = entry
-            if self._best.get(item) is not way:
-                heappop(self._heap)
-            elif self._tracker.is_used_now(item):
-                aside.append(heappop(self._heap))
-            else:
-                best = way
-                break
-        for entry in aside:
-            heappush(self._heap, entry)
-        return best
+        return self._singles.best() if longest == 1 else self._of(shortest, longest).best()
+
+    def effort(self, shortest: int, longest: int) -> int:
+        """The number of costs that `best` stands for."""
+        if longest == 1:
+            return len(self._candidates) * self._ways.trials
+        return self._of(shortest, longest).effort
+
+    def _of(self, shortest: int, longest: int) -> Blocks:
+        found = self._blocks.get((shortest, longest))
+        if found is None:
+            found = Blocks(self._tracker, self._ways, self._parts, shortest, longest)
+            self._blocks[shortest, longest] = found
+        return found
 
     def _take_changes(self) -> None:
-        changed = self._tracker.changed
-        self._tracker.changed = {}
+        tracker = self._tracker
+        changed, tracker.changed = tracker.changed, {}
+        around, tracker.changed_around = tracker.changed_around, {}
         for item in changed:
-            self._best.pop(item, None)
-            if item not in self._candidates:
-                continue
-            way = self._ways.of_single(item) if self._ways.is_open(item) else None
-            if way is not None:
-                self._best[item] = way
-                self._entries += 1
-                heappush(self._heap, (way.cost, item, self._entries, way))
-
-    # -- blocks -------------------------------------------------------------------------------
-
-    def _best_block(self, shortest: int, longest: int) -> Found:
-        self._take_changes()
-        best: Way | None = None
-        effort = 0
-        for start in self._placed():
-            if not start.is_candidate or is_dead(start, self._tracker):
-                continue
-            block = self._first_block(start, shortest)
-            if block is None:
-                break
-            if not all(map(self._ways.is_open, block)):
-                continue
-            for way in self._grow(block, longest):
-                effort += 1
-                if way is not None and (best is None or way.cost < best.cost):
-                    best = way
-        return Found(best, effort)
-
-    def _placed(self) -> Iterator[Item]:
-        for item in self._tracker.sequence:
-            if not item.is_placed or item is self._tracker.current:
-                return
-            yield item
-
-    def _first_block(self, start: Item, length: int) -> list[Item] | None:
-        """So many placed instructions from `start` on; None where there are fewer."""
-        block: list[Item] = []
-        item: Item | None = start
-        while len(block) < length:
-            if item is None or not item.is_placed or item is self._tracker.current:
-                return None
-            block.append(item)
-            item = item.after
-        return block
-
-    def _grow(self, block: list[Item], longest: int) -> Iterator[Way | None]:
-        """The ways for a block, and for what it becomes with the instructions behind it."""
-        if len(block) == 1:
-            way = self._best.get(block[0])
-            for _ in range(self._ways.trials - 1):
-                yield None  # tried with the others
-            yield None if way is None or self._tracker.is_used_now(block[0]) else way
-            self._extend(block)
-        while 1 < len(block) <= longest:
-            is_used = any(map(self._tracker.is_used_now, block))
-            yield None if is_used else self._ways.recompute(block)
-            if not self._extend(block):
-                return
-
-    def _extend(self, block: list[Item]) -> bool:
-        """Add the instruction behind a block; False where it cannot be part of it."""
-        item = block[-1].after
-        if (
-            item is None
-            or not item.is_placed
-            or item is self._tracker.current
-            or not self._ways.is_open(item)
-        ):
-            return False
-        block.append(item)
-        return True
-
-
-def is_dead(item: Item, tracker: MemoryTracker) -> bool:
-    """Whether nothing but bitcasts and get-tuple-elements without users reads an instruction.
-
-    O(such readers).
-    """
-    if item.instruction.is_root:
-        return False
-    waiting = list(item.instruction.users)
-    while waiting:
-        user = waiting.pop()
-        if user.opcode not in LOOKED_THROUGH or user.is_root:
-            return False
-        waiting += user.users
-    return True
+            is_open = item in self._candidates and self._ways.is_open(item)
+            way = self._ways.of_single(item) if is_open else None
+            self._singles.put(item, () if way is None else (way,))
+        if self._blocks:
+            around.update(changed)
+            self._parts.forget(around)
+            for blocks in self._blocks.values():
+                blocks.note(around)

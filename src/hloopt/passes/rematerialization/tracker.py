@@ -52,6 +52,9 @@ class MemoryTracker:
         """The instruction that has begun and not ended."""
         self.changed: dict[Item, None] = {}
         """Items whose ways to save memory have to be looked at again."""
+        self.changed_around: dict[Item, None] = {}
+        """Items that stay as they are, while their neighbours, readers or control edges changed:
+        only the blocks that they are in have to be looked at again."""
         self.edits = Edits()
         self._sizes = sizes
         self._host_memory_space = host_memory_space
@@ -68,7 +71,7 @@ class MemoryTracker:
     def restart(self) -> None:
         """Go back to the beginning of the schedule. O(items and buffers)."""
         self.memory, self.current = 0, None
-        self.changed = {}
+        self.changed, self.changed_around = {}, {}
         for item in self.sequence:
             item.is_placed = item.is_finished = False
             for buffer in item.defined:
@@ -82,8 +85,7 @@ class MemoryTracker:
             self._refresh(buffer)
         for buffer in item.used:
             self.changed[buffer.definer] = None
-        for predecessor in item.instruction.control_predecessors:
-            self.changed[self.sequence.item(predecessor)] = None
+        self._note_predecessors(item)
 
     def end(self) -> None:
         item = self.current
@@ -108,8 +110,7 @@ class MemoryTracker:
             self._refresh(buffer)
         for buffer in item.used:
             self.changed[buffer.definer] = None
-        for predecessor in item.instruction.control_predecessors:
-            self.changed[self.sequence.item(predecessor)] = None
+        self._note_predecessors(item)
         if self.current is not None:
             self._reopen(self.current)
         return self.current
@@ -123,6 +124,13 @@ class MemoryTracker:
         for buffer in item.defined:
             self._refresh(buffer)
         self.changed[item] = None
+
+    def _note_predecessors(self, item: Item) -> None:
+        """Take note that an instruction was placed, or is not any more."""
+        for predecessor in item.instruction.control_predecessors:
+            self.changed[self.item(predecessor)] = None
+        for operand in item.operands:
+            self.changed_around[self.item(operand)] = None
 
     def _refresh(self, buffer: Buffer) -> None:
         definer = buffer.definer
@@ -182,7 +190,11 @@ class MemoryTracker:
             item = heappop(waiting)
             queued.discard(item)
             held = item.held
+            for buffer in item.used:
+                self.changed_around[buffer.definer] = None
+            self._note_readers_of(item.operands)
             self._define(item)
+            self._note_readers_of(item.operands)
             if held and held != item.held:
                 for user in map(self.item, item.instruction.users):
                     if user not in queued:
@@ -191,6 +203,12 @@ class MemoryTracker:
 
     def remove(self, item: Item) -> None:
         """Forget an instruction that nobody reads."""
+        self._note_readers_of(item.operands)
+        for neighbour in (item.before, *map(self.item, item.instruction.control_predecessors)):
+            if neighbour is not None:
+                self.changed_around[neighbour] = None
+        self.changed_around[item] = None
+        item.is_placed = False
         for buffer in item.used:
             self._drop_user(buffer, item)
         for buffer in item.defined:
@@ -202,6 +220,14 @@ class MemoryTracker:
         self.changed.pop(item, None)
         self.sequence.remove(item)
 
+    def _note_readers_of(self, values: Iterable[Instruction]) -> None:
+        """Take note that values have other readers, and so what they are aliases of."""
+        for value in values:
+            self.changed_around[self.item(value)] = None
+            while value.opcode in LOOKED_THROUGH:
+                value = value.operands[0]
+                self.changed_around[self.item(value)] = None
+
     def bar(self, item: Item) -> None:
         """Let an instruction never be rematerialized."""
         item.is_barred = True
@@ -212,6 +238,7 @@ class MemoryTracker:
     def _define(self, item: Item) -> None:
         """Find out what an instruction holds and reads; its own buffers are made once."""
         instruction = item.instruction
+        item.operands = tuple(instruction.operands)
         slots = slots_of(instruction.shape)
         held: list[Buffer | None] = [None] * len(slots.parts)
         for slot, source, start, width, arrays_only in passed_on(instruction):

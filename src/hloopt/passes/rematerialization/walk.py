@@ -133,7 +133,7 @@ class Walk:
             return f"{kept}its result is a tuple in a tuple"
         if self.tracker.is_used_now(item):
             return f"{kept}it is read right here"
-        saved = self.ways.saved_by_recomputing((item,))
+        saved = self.ways.saved_by_recomputing(item)
         if saved <= 0:
             return (
                 f"{kept}its operands, {counted(size - saved, 'byte')}, would have to stay instead"

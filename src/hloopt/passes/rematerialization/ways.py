@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -38,6 +38,17 @@ class Way(NamedTuple):
     block: tuple[Item, ...]
 
 
+class Part(NamedTuple):
+    """The share of an instruction in what it saves to recompute a block."""
+
+    alive: int
+    """Bytes of its own buffers that are alive."""
+    ended: tuple[Buffer, ...]
+    """Buffers that it reads and that are not alive: kept longer, unless the block makes them."""
+    must_stay: bool
+    has_placed_user: bool
+
+
 class Ways:
     """Finds ways for blocks of a computation.
 
@@ -69,7 +80,7 @@ class Ways:
         for find, is_wanted in (
             (self._compress, self._options.compress),
             (self._host_offload, self._options.host_offload),
-            (self._recompute_single, True),
+            (self._recompute, True),
         ):
             way = find(item) if is_wanted else None
             if way is not None and (best is None or way.cost < best.cost):
@@ -78,33 +89,56 @@ class Ways:
 
     # -- recompute ----------------------------------------------------------------------------
 
-    def _recompute_single(self, item: Item) -> Way | None:
-        return self.recompute((item,))
+    def _recompute(self, item: Item) -> Way | None:
+        return next(iter(self.of_blocks((item,), self.part)), None)
 
-    def recompute(self, block: Sequence[Item]) -> Way | None:
-        """The way to compute a block again, or None. O(users and operands of the block)."""
-        saved = self.saved_by_recomputing(block) if self._options.recompute else 0
-        if saved <= 0 or any(map(self._must_stay, block)):
-            return None
-        is_move = not any(map(self._has_placed_user, block))
-        cost = 0 if is_move else self._limit // saved
-        return Way(cost, saved, Strategy.RECOMPUTE, tuple(block))
+    def of_blocks(
+        self, items: Sequence[Item], part: Callable[[Item], Part | None], shortest: int = 1
+    ) -> list[Way]:
+        """The ways to recompute the first of these neighbours, at least so many of them.
 
-    def saved_by_recomputing(self, block: Sequence[Item]) -> int:
-        """Bytes less at the current instruction; what is kept alive longer is subtracted."""
+        Blocks that cost no less than a shorter one are left out. O(what the items read that is not
+        alive).
+        """
+        ways: list[Way] = []
+        if not self._options.recompute:
+            return ways
         saved = 0
-        earlier: set[Item] = set()
-        for item in block:
-            for buffer in item.defined:
-                if buffer.indirect_users or buffer.is_live_out or buffer.is_nested:
-                    return 0
-                if buffer.is_alive:
-                    saved += buffer.size
-            for buffer in item.used:
-                if not buffer.is_alive and buffer.definer not in earlier:
+        is_move = True
+        for number, item in enumerate(items, 1):
+            found = part(item)
+            if found is None or found.must_stay:
+                break
+            saved += found.alive
+            for buffer in found.ended:
+                if buffer.definer < items[0]:  # else the block makes it
                     saved -= buffer.size
-            earlier.add(item)
-        return saved
+            is_move = is_move and not found.has_placed_user
+            if number < shortest or saved <= 0:
+                continue
+            cost = 0 if is_move else self._limit // saved
+            if not ways or cost < ways[-1].cost:
+                ways.append(Way(cost, saved, Strategy.RECOMPUTE, tuple(items[:number])))
+        return ways
+
+    def part(self, item: Item) -> Part | None:
+        """The share of an instruction in a block; None where it cannot be recomputed.
+
+        O(its users and operands).
+        """
+        alive = 0
+        for buffer in item.defined:
+            if buffer.indirect_users or buffer.is_live_out or buffer.is_nested:
+                return None
+            if buffer.is_alive:
+                alive += buffer.size
+        ended = tuple(buffer for buffer in item.used if buffer.size and not buffer.is_alive)
+        return Part(alive, ended, self._must_stay(item), self._has_placed_user(item))
+
+    def saved_by_recomputing(self, item: Item) -> int:
+        """Bytes less at the current instruction; what is kept alive longer is subtracted."""
+        part = self.part(item)
+        return 0 if part is None else part.alive - sum(buffer.size for buffer in part.ended)
 
     def _must_stay(self, item: Item) -> bool:
         instruction = item.instruction
