@@ -18,7 +18,7 @@ from hloopt.passes.overlap.judging import Judged
 from hloopt.passes.overlap.memory_proposals import alike_stacks, offloaded
 from hloopt.passes.overlap.memory_walk import MemoryWalk
 from hloopt.passes.overlap.options import Family
-from hloopt.passes.overlap.search import Goal, OverlapSearch
+from hloopt.passes.overlap.search import LEAST_GAIN, Goal, OverlapSearch
 from hloopt.search_budget import SearchBudget, SearchLimits
 from hloopt.text import parse_module
 
@@ -30,6 +30,7 @@ GIVEN = (1000, 100.0)
 ALIKE: list[tuple[str, ...]] = [("a", "b"), ("c",), ("d",)]
 """The names of stacks; `a` and `b` are of one shape."""
 Names = tuple[str, ...]
+_ALL: Names = ("a", "b", "c", "d")
 ALONE: Mapping[Names, tuple[int, float]] = {
     ("a",): (800, 110.0),  # 0.05 seconds a byte
     ("c",): (900, 101.0),  # 0.01
@@ -53,11 +54,17 @@ class MadeUp:
     def judged(
         self, decisions: tuple[Decision, ...], make: Callable[[], Draft], budget: SearchBudget
     ) -> Judged | None:
-        budget.take()
+        if not budget.take():
+            return None
         said = tuple(_said(decision) for decision in decisions)
         self.asked.append(said)
         figures = self.figures.get(said)
-        return None if figures is None else _judged(*figures, decisions)
+        if figures is None:
+            return None
+        judged = _judged(*figures, decisions)
+        if self.goal.is_better(judged, self.best, least=LEAST_GAIN):
+            self.best = judged
+        return judged
 
 
 def _said(decision: Decision) -> tuple[object, ...]:
@@ -83,11 +90,11 @@ def _judged(size: int, seconds: float, decisions: tuple[Decision, ...] = ()) -> 
     )
 
 
-def _walked(limit: int, figures: Table, *families: Family) -> MadeUp:
+def _walked(limit: int, figures: Table, *families: Family, iterations: int = 100) -> MadeUp:
     given = _judged(*GIVEN)
     search = MadeUp(Goal(limit, given, may_be_longer=True), given, figures)
     walk = MemoryWalk(cast("OverlapSearch", search), families or ("offload",))
-    walk.run(SearchBudget("decisions", SearchLimits(iterations=100), None))
+    walk.run(SearchBudget("decisions", SearchLimits(iterations=iterations), None))
     return search
 
 
@@ -96,12 +103,14 @@ def _stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_walk, "alike_stacks", lambda module: ALIKE)
 
 
-def _offloading(limit: int, together: Mapping[Names, tuple[int, float]]) -> MadeUp:
+def _offloading(
+    limit: int, together: Mapping[Names, tuple[int, float]], iterations: int = 100
+) -> MadeUp:
     """The walk where stacks have these figures together."""
     figures: Table = {}
     for known in (ALONE, together):
         figures.update({(names,): told for names, told in known.items()})
-    return _walked(limit, figures)
+    return _walked(limit, figures, iterations=iterations)
 
 
 def _made(search: MadeUp) -> list[tuple[object, ...]]:
@@ -109,44 +118,109 @@ def _made(search: MadeUp) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.usefixtures("_stacks")
-def test_as_few_of_the_cheapest_stacks_move_as_it_takes() -> None:
-    search = _offloading(700, {("c", "a"): (700, 112.0), ("c", "a", "b", "d"): (450, 130.0)})
-    assert search.asked == [(("a",),), (("c",),), (("d",),), (("c", "a"),), (("c", "a", "b", "d"),)]
+def test_all_stacks_are_tried_first_then_as_few_of_the_cheapest_as_it_takes() -> None:
+    search = _offloading(700, {("c", "a"): (700, 112.0), _ALL: (450, 130.0)})
+    assert search.asked == [(_ALL,), (("a",),), (("c",),), (("d",),), (("c", "a"),)]
     assert _made(search) == [("c", "a")]
 
 
 @pytest.mark.usefixtures("_stacks")
+@pytest.mark.parametrize(("iterations", "made"), [(1, _ALL), (4, _ALL), (5, ("c", "a"))])
+def test_on_a_small_budget_all_stacks_move(iterations: int, made: Names) -> None:
+    search = _offloading(700, {("c", "a"): (700, 112.0), _ALL: (450, 130.0)}, iterations)
+    assert _made(search) == [made]
+
+
+@pytest.mark.usefixtures("_stacks")
 def test_a_single_stack_moves_where_that_is_enough() -> None:
-    search = _offloading(950, {("c", "a", "b", "d"): (450, 130.0)})
-    assert (("c", "a"),) not in search.asked
+    search = _offloading(950, {_ALL: (450, 130.0)})
+    assert {len(said[0]) for said in search.asked} == {1, len(_ALL)}
     assert _made(search) == [("c",)]
 
 
 @pytest.mark.usefixtures("_stacks")
-def test_one_more_moves_where_fewer_save_less_than_they_do_alone() -> None:
+def test_more_move_where_fewer_save_less_than_they_do_alone() -> None:
     more = {("c", "a"): (710, 112.0), ("c", "a", "b"): (600, 120.0)}
-    search = _offloading(700, {**more, ("c", "a", "b", "d"): (450, 130.0)})
+    search = _offloading(700, {**more, _ALL: (450, 130.0)})
     assert _made(search) == [("c", "a", "b")]
 
 
 @pytest.mark.usefixtures("_stacks")
-@pytest.mark.parametrize(("seconds", "made"), [(111.0, "cabd"), (111.95, "ca")])
-def test_all_stacks_move_where_a_step_is_clearly_shorter_then(seconds: float, made: str) -> None:
-    search = _offloading(700, {("c", "a"): (700, 112.0), tuple("cabd"): (450, seconds)})
-    assert _made(search) == [tuple(made)]
+def test_fewer_move_where_they_save_more_than_they_do_alone() -> None:
+    more = {("c", "a"): (590, 112.0), ("c", "a", "b"): (500, 120.0)}
+    search = _offloading(600, {**more, _ALL: (450, 130.0)})
+    assert _made(search) == [("c", "a")], "alone they save 300 of the 400 bytes"
 
 
 @pytest.mark.usefixtures("_stacks")
-def test_a_stack_that_saves_nothing_stays() -> None:
-    search = _offloading(500, {("d",): (1000, 100.0), ("c", "a", "b"): (500, 120.0)})
+@pytest.mark.parametrize(("seconds", "made"), [(111.0, _ALL), (111.95, ("c", "a"))])
+def test_all_stacks_move_where_a_step_is_clearly_shorter_then(seconds: float, made: Names) -> None:
+    search = _offloading(700, {("c", "a"): (700, 112.0), _ALL: (450, seconds)})
+    assert _made(search) == [made]
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_stacks_that_save_nothing_alone_move_where_they_do_with_others() -> None:
+    nothing: Mapping[Names, tuple[int, float]] = {(name,): GIVEN for name in "acd"}
+    assert _made(_offloading(500, {**nothing, _ALL: (500, 120.0)})) == [_ALL]
+    more = {("d", "a", "b"): (500, 110.0), _ALL: (500, 120.0)}
+    search = _offloading(500, {("a",): GIVEN, ("c",): GIVEN, **more})
+    assert _made(search) == [("d", "a", "b")], "%d saves something alone, so it comes first"
+
+
+@pytest.mark.usefixtures("_stacks")
+@pytest.mark.parametrize("with_all", [(510, 105.0), (1010, 105.0)])
+def test_a_stack_that_saves_nothing_stays(with_all: tuple[int, float]) -> None:
+    more = {("c", "a"): (510, 110.0), ("c", "a", "b"): (500, 120.0), _ALL: with_all}
+    search = _offloading(500, {("d",): GIVEN, **more})
     assert _made(search) == [("c", "a", "b")]
 
 
 @pytest.mark.usefixtures("_stacks")
-def test_where_all_stacks_do_not_suffice_the_cheapest_decision_comes_first() -> None:
-    search = _offloading(400, {("c", "a", "b", "d"): (450, 130.0)})
+def test_as_few_stacks_move_where_only_those_fit_that_save_something_alone() -> None:
+    more = {("c", "a"): (490, 110.0), ("c", "a", "b"): (480, 109.95), _ALL: (510, 130.0)}
+    search = _offloading(500, {("d",): GIVEN, **more})
+    assert _made(search) == [("c", "a")]
+
+
+def test_their_number_is_looked_for_both_up_and_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_walk, "alike_stacks", lambda module: [("a", "b", "e"), *ALIKE[1:]])
+    sizes = {"ca": 510, "cab": 490, "cabe": 480}
+    more = {tuple(names): (size, 110.0) for names, size in sizes.items()}
+    search = _offloading(500, {("d",): GIVEN, **more})
+    assert _made(search) == [("c", "a", "b")]
+    assert [len(said[0]) for said in search.asked] == [5, 1, 1, 1, 4, 2, 3]
+
+
+def test_no_more_are_tried_where_all_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_walk, "alike_stacks", lambda module: [*ALIKE, ("e",)])
+    search = _offloading(400, {("d",): GIVEN, ("c", "a", "b"): (500, 110.0)})
+    first = [len(said[0]) for said in search.asked if len(said) == 1]
+    assert first == [5, 1, 1, 1, 1, 3], "all, each alone, and those that save something alone"
+
+
+@pytest.mark.usefixtures("_stacks")
+@pytest.mark.parametrize(("seconds", "made"), [(130.0, ("c",)), (101.0, _ALL)])
+def test_where_all_stacks_do_not_suffice_the_cheapest_decision_comes_first(
+    seconds: float, made: Names
+) -> None:
+    search = _offloading(400, {_ALL: (450, seconds)})
     places = [said[:-1] for said in search.asked if len(said) > 1]
-    assert set(places) == {(("c",),)}, "0.01 seconds a byte, all together 0.055"
+    assert set(places) == {(made,)}, "0.01 seconds a byte, all together 0.055 or 0.002"
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_nothing_else_is_tried_where_all_stacks_cost_no_time() -> None:
+    figures: Table = {(("c", "a"),): (700, 112.0), (_ALL,): (450, 99.0)}
+    figures.update({(names,): told for names, told in ALONE.items()})
+    search = _walked(700, figures, "offload", "rematerialize")
+    assert _made(search) == [_ALL]
+    assert not any(said[0][0] == "rematerialize" for said in search.asked)
+
+
+def test_without_large_stacks_none_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_walk, "alike_stacks", lambda module: [])
+    assert _offloading(700, {(): (600, 100.0)}).asked == []
 
 
 @pytest.mark.usefixtures("_stacks")
@@ -199,6 +273,14 @@ def test_what_costs_time_is_done_where_it_is_cheapest() -> None:
     search = _walked(800, figures, "sink", "offload", "rematerialize")
     assert _made(search) == [_SUNK]
     assert (("a",),) in search.asked
+
+
+@pytest.mark.usefixtures("_stacks")
+def test_what_fits_on_the_way_is_kept_where_it_is_shorter() -> None:
+    figures: Table = {(_SUNK,): (900, 100.5), (_ALL,): (450, 112.0), (_SUNK, _ALL): (400, 120.0)}
+    search = _walked(700, figures, "sink", "offload")
+    assert (_SUNK, _ALL) in search.asked
+    assert _made(search) == [_ALL]
 
 
 @pytest.mark.usefixtures("_stacks")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from hloopt.passes.overlap.decisions import Decision
 from hloopt.passes.overlap.judging import Judged
@@ -65,36 +66,75 @@ class MemoryWalk:
             yield list(self._made(place, series, budget))
 
     def _offloaded(self, place: Judged, budget: SearchBudget) -> list[Judged]:
-        """The smaller programs with stacks in host memory that fit: with as many of the cheapest
-        as it takes, and with all where a step is shorter then. All smaller ones where none fits:
-        something else is needed, too, maybe with some of the stacks."""
-        goal = self.search.goal
-        tried = self._one_by_one(place, budget)
-        smaller = [judged for judged, _ in tried]
-        stacks = [name for _, names in tried for name in names]
-        saved = [place.allocated - judged.allocated for judged, names in tried for _ in names]
-        for number in range(2, len(stacks) + 1):
-            enough = next(filter(goal.fits, smaller), None)
-            is_expected = place.allocated - sum(saved[:number]) <= goal.limit
-            if number < len(stacks) and (enough is not None or not is_expected):
-                continue
-            together = self._smaller(place, offloaded(tuple(stacks[:number])), budget)
-            if together is not None and (
-                enough is None or goal.is_better(together, enough, least=LEAST_GAIN)
-            ):
-                smaller.append(together)
-        return list(filter(goal.fits, smaller)) or smaller
-
-    def _one_by_one(
-        self, place: Judged, budget: SearchBudget
-    ) -> list[tuple[Judged, tuple[str, ...]]]:
-        """The smaller programs with a single stack in host memory, the cheapest first, each with
-        the names of the stacks like it, which are taken to be as cheap."""
+        """The program that fits with as few of the cheapest stacks in host memory as it takes, or
+        with more where a step is clearly shorter then. All smaller ones where none fits: something
+        else is needed, too, maybe with some of the stacks."""
         alike = alike_stacks(place.draft.module)
-        self.search.plan((*place.decisions, offloaded(names[:1])) for names in alike)
-        judged = [self._smaller(place, offloaded(names[:1]), budget) for names in alike]
-        found = [(one, names) for one, names in zip(judged, alike, strict=True) if one is not None]
-        return sorted(found, key=lambda each: self._price(place, each[0]))
+        if not alike:
+            return []
+        # All come first: a small budget may not suffice to find out which are needed.
+        sets = [tuple(chain.from_iterable(alike)), *(names[:1] for names in alike)]
+        self.search.plan((*place.decisions, offloaded(names)) for names in sets)
+        with_all, *alone = [self._smaller(place, offloaded(names), budget) for names in sets]
+        saving = [(one, names) for one, names in zip(alone, alike, strict=True) if one is not None]
+        saving.sort(key=lambda each: self._price(place, each[0]))
+        smaller = [one for one, _ in saving]
+        if not any(map(self._fits, smaller)):
+            # Stacks like one that was tried are taken to be as cheap as that.
+            cheapest = tuple(chain.from_iterable(names for _, names in saving))
+            # One that saves nothing alone may save something with others.
+            others = tuple(name for name in sets[0] if name not in cheapest)
+            smaller += self._together(place, cheapest, others, with_all, budget)
+        if with_all is not None:
+            smaller.append(with_all)
+        best = self._first_of_the_best(filter(self._fits, smaller))
+        if best is None:
+            return smaller
+        if self.search.best in smaller:  # one with more stacks, but not clearly shorter
+            self.search.best = best
+        return [best]
+
+    def _together(
+        self,
+        place: Judged,
+        cheapest: tuple[str, ...],
+        others: tuple[str, ...],
+        with_all: Judged | None,
+        budget: SearchBudget,
+    ) -> list[Judged]:
+        """The smaller programs with several stacks in host memory but not all, where one is not
+        enough; those that fit from the fewest stacks on."""
+        stacks = cheapest + others
+        few, enough = 1, len(stacks)
+        is_in_reach = self._fits(with_all)
+        number = (few + enough) // 2 if is_in_reach else len(cheapest)
+        found: list[Judged] = []
+        while few < number < enough:
+            judged = self._smaller(place, offloaded(stacks[:number]), budget)
+            if judged is not None:
+                found.insert(0, judged)
+            if self._fits(judged):
+                enough, is_in_reach = number, True
+            elif is_in_reach:
+                few = number
+            else:  # neither all nor those that save something alone suffice
+                break
+            number = (few + enough) // 2
+        return found
+
+    def _first_of_the_best(self, several: Iterable[Judged]) -> Judged | None:
+        """The first program than which no later one is clearly shorter."""
+        best: Judged | None = None
+        for judged in several:
+            if best is None or self._is_clearly_better(judged, best):
+                best = judged
+        return best
+
+    def _is_clearly_better(self, one: Judged, other: Judged) -> bool:
+        return self.search.goal.is_better(one, other, least=LEAST_GAIN)
+
+    def _fits(self, judged: Judged | None) -> bool:
+        return judged is not None and self.search.goal.fits(judged)
 
     def _made(self, place: Judged, series: Series, budget: SearchBudget) -> Iterator[Judged]:
         """The smaller programs that a series leads to. Once one fits, what saves more is left out:
@@ -110,7 +150,7 @@ class MemoryWalk:
             last = judged
             if self._saves(judged, place):
                 yield judged
-                if self.search.goal.fits(judged):
+                if self._fits(judged):
                     return
 
     def _smaller(self, place: Judged, decision: Decision, budget: SearchBudget) -> Judged | None:
