@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow.slots import Index
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.attributes.values.numbers import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaf_shards import SHARDY
 from hloopt.ir.shapes.shape import Shape
 from hloopt.passes.memory_space.places import Place, called_elsewhere, hands_on, readers
 
@@ -29,8 +30,6 @@ class Read:
 
     slicing: Instruction
     dimensions: Dimensions
-    parameter: Instruction | None
-    """The parameter of the fusion that it is in, from which it takes the view."""
 
 
 def transposed_dimensions(value: Instruction) -> Dimensions | None:
@@ -58,7 +57,8 @@ class Views:
     """The transpose, or a fusion of nothing else."""
     places: dict[Place, None] = field(default_factory=dict)
     bitcasts: dict[Instruction, None] = field(default_factory=dict)
-    """Outside of fusions."""
+    fusions: dict[Instruction, None] = field(default_factory=dict)
+    """The fusions that take it."""
     reads: list[Read] = field(default_factory=list)
     loops: dict[Instruction, None] = field(default_factory=dict)
     """The loops that hand it on."""
@@ -83,7 +83,7 @@ class Views:
                 raise NotSunk(f"%{instruction.parent.name} returns it")
             if instruction.has_control_dependencies and not path:
                 raise NotSunk(f"%{instruction.name} has control dependencies")
-            if "sharding" in instruction.attributes:
+            if _has_sharding(instruction):
                 raise NotSunk(f"%{instruction.name} has a sharding, of its dimensions")
             for user, operand in readers(place):
                 waiting += self._behind(user, operand, path, dimensions)
@@ -103,14 +103,20 @@ class Views:
                 self.bitcasts[user] = None
                 return [(Place(user), _renumbered(user, dimensions))]
             case Opcode.DYNAMIC_SLICE:
-                self.reads.append(_read(user, dimensions, None))
+                self.reads.append(_read(user, dimensions))
                 return []
             case Opcode.FUSION:
-                self.reads += _fused_reads(user, operand, dimensions)
-                return []
+                return [(self._inside(user, operand), dimensions)]
             case Opcode.WHILE if hands_on(user, path):
                 return self._through(user, path, dimensions)
         raise NotSunk(f"%{user.name} does more with it than to take slices")
+
+    def _inside(self, fusion: Instruction, operand: int) -> Place:
+        """The parameter of a fusion that takes the array."""
+        if fusion_kind_of(fusion) == "kCustom":
+            raise NotSunk(f"%{fusion.name} is a custom fusion")
+        self.fusions[fusion] = None
+        return Place(fusion.called[0].parameters[operand])
 
     def _through(self, loop: Instruction, path: Index, dimensions: Dimensions) -> list[_View]:
         """The places in a loop that hands the array on, and behind it."""
@@ -123,28 +129,16 @@ class Views:
         return [(place, dimensions) for place in (*inside, Place(loop, path))]
 
 
-def _fused_reads(fusion: Instruction, operand: int, dimensions: Dimensions) -> Iterator[Read]:
-    (body,) = fusion.called
-    parameter = body.parameters[operand]
-    waiting = [(parameter, dimensions)]
-    while waiting:
-        value, dimensions = waiting.pop()
-        if value.is_root:
-            raise NotSunk(f"%{fusion.name} does more with it than to take slices")
-        for user in value.users:
-            if user.opcode is Opcode.BITCAST:
-                waiting.append((user, _renumbered(user, dimensions)))
-            elif user.opcode is Opcode.DYNAMIC_SLICE:
-                yield _read(user, dimensions, parameter)
-            else:
-                raise NotSunk(f"%{fusion.name} does more with it than to take slices")
+def _has_sharding(instruction: Instruction) -> bool:
+    attributes = instruction.attributes
+    return "sharding" in attributes or SHARDY in attributes.get("frontend_attributes", "")
 
 
-def _read(slicing: Instruction, dimensions: Dimensions, parameter: Instruction | None) -> Read:
+def _read(slicing: Instruction, dimensions: Dimensions) -> Read:
     whole = slicing.operands[0].shape
     if slicing.shape.element_count() * 2 > whole.element_count():
         raise NotSunk(f"%{slicing.name} takes more than half of it")
-    return Read(slicing, dimensions, parameter)
+    return Read(slicing, dimensions)
 
 
 def _renumbered(bitcast: Instruction, dimensions: Dimensions) -> Dimensions:

@@ -21,7 +21,8 @@ from hloopt.passes.control_flow.transpose_sinking.views import (
     transposed_dimensions,
 )
 from hloopt.passes.memory_space.places import with_leaf
-from hloopt.passes.rewriting.replace import replace_instruction
+from hloopt.passes.rewriting.replace import forget_value, hand_value_on, replace_instruction
+from hloopt.passes.rewriting.slice_places import forget_slices
 from hloopt.passes.simplification.dce import remove_unreachable, unreachable_computations
 
 _Value = TypeVar("_Value", int, Instruction)
@@ -101,6 +102,8 @@ def _sink(views: Views) -> None:
     for instruction, path in views.places:
         if instruction is not views.transpose and instruction not in views.bitcasts:
             instruction.set_shape(with_leaf(instruction.shape, path, shape))
+            forget_value(instruction)
+    forget_slices(views.fusions)
     for view in (*views.bitcasts, views.transpose):
         view.replace_all_uses_with(view.operands[0])
         view.parent.remove(view)
@@ -108,21 +111,17 @@ def _sink(views: Views) -> None:
 
 def _transpose_slice(read: Read, shape: Shape) -> None:
     """Take a slice from the array as it was, and transpose it."""
-    slicing, dimensions, parameter = read.slicing, read.dimensions, read.parameter
-    view = slicing.operands[0]
+    slicing, dimensions = read.slicing, read.dimensions
     sizes = _as_it_was(parse_ints(slicing.attributes["dynamic_slice_sizes"]), dimensions)
     taken = slicing.parent.add(
         Opcode.DYNAMIC_SLICE,
         array_shape(shape.type_name, tuple(sizes), layout=shape.layout),
-        [parameter or view, *_as_it_was(slicing.operands[1:], dimensions)],
+        [slicing.operands[0], *_as_it_was(slicing.operands[1:], dimensions)],
         attributes={"dynamic_slice_sizes": format_ints(sizes)},
     )
-    replace_instruction(slicing, _turned(taken, slicing.shape, dimensions))
-    if parameter is not None:
-        parameter.set_shape(shape)
-        while view is not parameter and not view.users:
-            view, unused = view.operands[0], view
-            unused.parent.remove(unused)
+    turned = _turned(taken, slicing.shape, dimensions)
+    hand_value_on(slicing, turned)
+    replace_instruction(slicing, turned)
 
 
 def _turned(piece: Instruction, shape: Shape, dimensions: Dimensions) -> Instruction:
