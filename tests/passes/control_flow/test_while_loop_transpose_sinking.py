@@ -98,6 +98,9 @@ _WAYS = {
         ("f32[8,6]{1,0} reshape(layer)", "f32[16,6]{1,0} reshape(layer)"),
         ("hidden = f32[8]{0}", "hidden = f32[16]{0}"),
     ],
+    "control dependencies of a tuple": [
+        ("tuple(zero, x, weights)", "tuple(zero, x, weights), control-predecessors={x}"),
+    ],
     "transposed twice": [
         (_TRANSPOSE, "between = f32[6,4,8]{2,1,0} transpose(stored), dimensions={2,1,0}\n"
          "  weights = f32[4,8,6]{2,1,0} transpose(between), dimensions={1,2,0}"),
@@ -129,6 +132,9 @@ _STAYS = {
     ),
     "other dimensions": (
         _beside("flat = f32[192]{0} bitcast(weights)"), "%flat gives it other dimensions"
+    ),
+    "another type": (
+        _beside("bits = s32[4,8,6]{2,1,0} bitcast(weights)"), "%bits gives it other dimensions"
     ),
     "control dependencies": (
         _beside("same = f32[4,8,6]{2,1,0} bitcast(weights), control-predecessors={x}"),
@@ -229,6 +235,24 @@ def test_origins_of_arrays_with_other_dimensions_go(plain: str) -> None:
     assert [(i.opcode, i.attributes["origin"]) for i in told] == [
         (Opcode.TRANSPOSE, '{{"slice"}}')
     ]  # fmt: skip
+
+
+def test_an_array_that_a_loop_changes_stays(plain: str) -> None:
+    text = changed(
+        plain,
+        ("tuple(next, y, weights)", "tuple(next, y, other)"),
+        ("zero = s32[] constant(0)\n  layer",
+         "zero = s32[] constant(0)\n  other = f32[4,8,6]{2,1,0} iota(), iota_dimension=0\n  layer"),
+    )  # fmt: skip
+    assert reasons_to_stay(PASS, text) == []
+
+
+def test_arrays_that_no_loop_takes_are_not_remarked_on() -> None:
+    text = (
+        "HloModule m\n\nENTRY e {\n  x = f32[8,4]{1,0} parameter(0)\n"
+        "  ROOT t = f32[4,8]{1,0} transpose(x), dimensions={1,0}\n}"
+    )
+    assert reasons_to_stay(PASS, text) == []
 
 
 _LOWER = "ROOT lower = bf16[6,1,8]{2,1,0} convert(layer)"

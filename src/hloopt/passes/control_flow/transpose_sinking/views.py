@@ -12,7 +12,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.leaf_shards import SHARDY
 from hloopt.ir.shapes.shape import Shape
-from hloopt.passes.memory_space.places import Place, called_elsewhere, hands_on, readers
+from hloopt.passes.memory_space.places import Place, Places, called_elsewhere, hands_on
 
 Dimensions = tuple[int, ...]
 """For each dimension of a view the dimension of the array as it was before it was transposed."""
@@ -55,6 +55,7 @@ class Views:
 
     transpose: Instruction
     """The transpose, or a fusion of nothing else."""
+    ways: Places
     places: dict[Place, None] = field(default_factory=dict)
     bitcasts: dict[Instruction, None] = field(default_factory=dict)
     fusions: dict[Instruction, None] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Views:
                 raise NotSunk(f"%{instruction.name} has control dependencies")
             if _has_sharding(instruction):
                 raise NotSunk(f"%{instruction.name} has a sharding, of its dimensions")
-            for user, operand in readers(place):
+            for user, operand in self.ways.readers(place):
                 waiting += self._behind(user, operand, path, dimensions)
 
     def _behind(
@@ -116,7 +117,7 @@ class Views:
         if fusion_kind_of(fusion) == "kCustom":
             raise NotSunk(f"%{fusion.name} is a custom fusion")
         self.fusions[fusion] = None
-        return Place(fusion.called[0].parameters[operand])
+        return Place(self.ways.parameters(fusion.called[0])[operand])
 
     def _through(self, loop: Instruction, path: Index, dimensions: Dimensions) -> list[_View]:
         """The places in a loop that hands the array on, and behind it."""
@@ -125,7 +126,7 @@ class Views:
         if elsewhere is not None:
             raise NotSunk(f"%{elsewhere.name} is called from several places")
         self._entered[loop.called[0]] = path
-        inside = [Place(called.parameters[0], path) for called in loop.called]
+        inside = [Place(self.ways.parameters(called)[0], path) for called in loop.called]
         return [(place, dimensions) for place in (*inside, Place(loop, path))]
 
 
