@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.memory_space.residuals.programs import changed
 from tests.passes.checked_run import reasons_to_stay, run_equal
 
 from hloopt.ir import Module, Opcode
@@ -126,6 +127,18 @@ def _transposed_in(module: Module) -> list[str]:
 def test_slices_of_slices_are_transposed_in_the_innermost_loop() -> None:
     module = run_equal(PASS, _NESTED)
     assert _transposed_in(module) == ["inner"]
+    assert reasons_to_stay(PASS, print_module(module)) == []
+
+
+def test_slices_that_are_transposed_again_go_into_the_innermost_loop() -> None:
+    turned = (
+        "  turned = f32[2,6,8]{2,1,0} transpose(pair), dimensions={0,2,1}\n"
+        "  again = f32[2,8,6]{2,1,0} transpose(turned), dimensions={0,2,1}\n"
+    )
+    first = f"  first = {_INNER} tuple(zero, x, pair)"
+    text = changed(_NESTED, (first, turned + first.replace("pair", "again")))
+    module = run_equal(PASS, text)
+    assert _transposed_in(module) == ["inner"] * 3
     assert reasons_to_stay(PASS, print_module(module)) == []
 
 
