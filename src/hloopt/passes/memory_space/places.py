@@ -44,6 +44,18 @@ def readers(place: Place) -> Iterator[tuple[Instruction, int]]:
                 yield user, number
 
 
+def handed_on(user: Instruction, operand: int, path: Index) -> Place | None:
+    """The place behind a tuple, an element of one, or an optimization barrier; else None. O(1)."""
+    match user.opcode:
+        case Opcode.GET_TUPLE_ELEMENT:
+            return Place(user, path[1:])
+        case Opcode.TUPLE:
+            return Place(user, (operand, *path))
+        case Opcode.OPT_BARRIER:
+            return Place(user, path)
+    return None
+
+
 class Places:
     """The ways of many arrays through tuples and calls, while only users of arrays change."""
 

@@ -12,7 +12,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.leaf_shards import SHARDY
 from hloopt.ir.shapes.shape import Shape
-from hloopt.passes.memory_space.places import Place, Places, called_elsewhere, hands_on
+from hloopt.passes.memory_space.places import Place, Places, called_elsewhere, handed_on, hands_on
 
 Dimensions = tuple[int, ...]
 """For each dimension of a view the dimension of the array as it was before it was transposed."""
@@ -93,13 +93,10 @@ class Views:
         self, user: Instruction, operand: int, path: Index, dimensions: Dimensions
     ) -> list[_View]:
         """The places behind an instruction that hands an array on; none behind one that slices."""
+        following = handed_on(user, operand, path)
+        if following is not None:
+            return [(following, dimensions)]
         match user.opcode:
-            case Opcode.GET_TUPLE_ELEMENT:
-                return [(Place(user, path[1:]), dimensions)]
-            case Opcode.TUPLE:
-                return [(Place(user, (operand, *path)), dimensions)]
-            case Opcode.OPT_BARRIER:
-                return [(Place(user, path), dimensions)]
             case Opcode.BITCAST:
                 self.bitcasts[user] = None
                 return [(Place(user), _renumbered(user, dimensions))]
