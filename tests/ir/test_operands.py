@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hloopt.ir import Instruction, Opcode
-from hloopt.ir.indexed_operands import MANY_OPERANDS
+from hloopt.ir.indexed_operands import MANY_OPERANDS, operand_numbers
 from hloopt.ir.tuples import make_tuple
 from hloopt.text import parse_module
 
@@ -53,6 +53,8 @@ def test_operands_and_users_agree_after_any_replacements(
         assert user.operands == expected
         for value in values:
             assert (user in value.users) == (value in expected)
+            numbers = [n for n, operand in enumerate(expected) if operand is value]
+            assert operand_numbers(user, value) == numbers
 
 
 def test_many_operands_are_not_copied_for_each_replacement() -> None:

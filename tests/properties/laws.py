@@ -121,7 +121,6 @@ CHANGES_FEW = [
     ("all-reduce-splitter", {}),
     ("collective-uncombiner", {}),
     *(("while-loop-residual-offloader", o) for o in OPTIONS["while-loop-residual-offloader"]),
-    ("while-loop-transpose-sinking", {}),
     *(("combine-collectives", options) for options in OPTIONS["combine-collectives"]),
     ("reorder-convert-reduce-add", {"enable_reduce_scatter": True}),
     ("reorder-reduce-transpose", {}),
@@ -134,7 +133,10 @@ CHANGES_FEW = [
 """What does something to few modules."""
 CHANGE_NOTHING = ("check-no-data-dependency-in-scheduling-annotations",)
 """Passes that only refuse modules."""
-NOT_IN_THE_CORPUS = ("assume-gather-indices-in-bound-rewrite-to-copy", "composite-rewriter")
+NOT_IN_THE_CORPUS = (
+    *("assume-gather-indices-in-bound-rewrite-to-copy", "composite-rewriter"),
+    "while-loop-transpose-sinking",
+)
 """Passes for what no module of XLA's unit tests has as it stands."""
 SLOW = {"memory-search": 5, "overlap-search": 5}
 """Passes that take seconds, and of how many modules of the corpus one is enough."""

@@ -27,9 +27,32 @@ class IndexedOperands(list["Instruction"]):
         for place, operand in enumerate(self):
             self._places.setdefault(operand, []).append(place)
 
+    def places(self, operand: Instruction) -> list[int]:
+        """Where an operand stands, in order. O(its places)."""
+        return sorted(self._places.get(operand, ()))
+
     def exchange(self, old: Instruction, new: Instruction) -> None:
         """Put `new` everywhere where `old` stands. O(places of `old`)."""
         places = self._places.pop(old)
         for place in places:
             super().__setitem__(place, new)
         self._places.setdefault(new, []).extend(places)
+
+
+def index_operands(instruction: Instruction) -> IndexedOperands:
+    """The operands of an instruction, indexed from now on."""
+    operands = instruction.operands
+    if not isinstance(operands, IndexedOperands):
+        instruction.operands = operands = IndexedOperands(operands)
+    return operands
+
+
+def operand_numbers(instruction: Instruction, operand: Instruction) -> list[int]:
+    """The numbers under which an instruction has an operand.
+
+    O(operands) where they are few, or once where they are many; after that O(those numbers).
+    """
+    operands = instruction.operands
+    if len(operands) < MANY_OPERANDS:
+        return [number for number, given in enumerate(operands) if given is operand]
+    return index_operands(instruction).places(operand)

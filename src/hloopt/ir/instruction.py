@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hloopt.diagnostics import HloVerifyError
 from hloopt.ir.attributes.text import split_attributes
-from hloopt.ir.indexed_operands import MANY_OPERANDS, IndexedOperands
+from hloopt.ir.indexed_operands import MANY_OPERANDS, index_operands
 from hloopt.ir.opcode import CONTROL_FLOW_CALLERS, EMBEDDED_CALLERS, Opcode
 from hloopt.ir.shapes.shape import Shape
 
@@ -216,9 +216,7 @@ class Instruction:
         if len(operands) < MANY_OPERANDS:
             self.operands = [new if operand is old else operand for operand in operands]
         else:
-            if not isinstance(operands, IndexedOperands):
-                self.operands = operands = IndexedOperands(operands)
-            operands.exchange(old, new)
+            index_operands(self).exchange(old, new)
         del old_users[self]
         new.users[self] = None
         self.changed()

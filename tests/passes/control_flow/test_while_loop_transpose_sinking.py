@@ -98,6 +98,9 @@ _WAYS = {
         ("f32[8,6]{1,0} reshape(layer)", "f32[16,6]{1,0} reshape(layer)"),
         ("hidden = f32[8]{0}", "hidden = f32[16]{0}"),
     ],
+    "control dependencies of a tuple": [
+        ("tuple(zero, x, weights)", "tuple(zero, x, weights), control-predecessors={x}"),
+    ],
     "transposed twice": [
         (_TRANSPOSE, "between = f32[6,4,8]{2,1,0} transpose(stored), dimensions={2,1,0}\n"
          "  weights = f32[4,8,6]{2,1,0} transpose(between), dimensions={1,2,0}"),
@@ -130,12 +133,20 @@ _STAYS = {
     "other dimensions": (
         _beside("flat = f32[192]{0} bitcast(weights)"), "%flat gives it other dimensions"
     ),
+    "another type": (
+        _beside("bits = s32[4,8,6]{2,1,0} bitcast(weights)"), "%bits gives it other dimensions"
+    ),
     "control dependencies": (
         _beside("same = f32[4,8,6]{2,1,0} bitcast(weights), control-predecessors={x}"),
         "%same has control dependencies",
     ),
     "a sharding": (
         _beside("same = f32[4,8,6]{2,1,0} bitcast(weights), sharding={replicated}"),
+        "%same has a sharding, of its dimensions",
+    ),
+    "a sharding of Shardy": (
+        _beside("same = f32[4,8,6]{2,1,0} bitcast(weights), frontend_attributes={"
+                'xla.sdy.sharding="#sdy.sharding<@mesh, [{}, {\\"x\\"}, {}]>"}'),
         "%same has a sharding, of its dimensions",
     ),
     "a loop that is called twice": (
@@ -186,6 +197,64 @@ def test_what_no_loop_takes_slices_of_stays(plain: str) -> None:
     assert reasons_to_stay(PASS, outside) == [], "it costs nothing while a loop runs"
 
 
+def test_what_fusions_do_not_use_changes_with_the_array(fused: str) -> None:
+    text = changed(
+        fused,
+        ("weights = f32[4,8,6]{1,0,2} parameter(0)\n  i = s32[] parameter(1)",
+         "weights = f32[4,8,6]{1,0,2} parameter(0)\n  unused = f32[4,8,6]{1,0,2} parameter(2)\n"
+         "  view = f32[6,4,8]{2,1,0} bitcast(unused)\n  i = s32[] parameter(1)"),
+        ("fusion(weights, i)", "fusion(weights, i, weights)"),
+    )  # fmt: skip
+    module = parse_module(text)
+    assert create_pass(PASS, {}).run(module, PassContext(PASS))
+    body = module.computations["fused_slice"]
+    given = [operand.shape for caller in body.callers for operand in caller.operands]
+    assert [parameter.shape for parameter in body.parameters] == given
+    assert not [i for i in body.instructions if i.opcode is Opcode.BITCAST]
+
+
+_NOTE = '{"dynamic_slice_config":{"loop_index":0,"byte_offset":"0","byte_stride":"192"}}'
+_FUSION = "fusion(weights, i), kind=kLoop, calls=fused_slice"
+
+
+def test_notes_on_where_slices_were_go(fused: str) -> None:
+    noted = changed(fused, (_FUSION, f"{_FUSION}, backend_config={_NOTE}"))
+    assert "dynamic_slice_config" not in print_module(_sunk(noted))
+
+
+def test_origins_of_arrays_with_other_dimensions_go(plain: str) -> None:
+    text = plain.replace("index=2", 'index=2, origin={{"stored"}}')
+    text = changed(
+        text,
+        ("tuple(zero, x, weights)", 'tuple(zero, x, weights), origin={({}, {"x"}, {"stored"})}'),
+        ("while(first)", 'while(first), origin={({}, {"y"}, {"stored"})}'),
+        (_SLICE, f'{_SLICE}, origin={{{{"slice"}}}}'),
+    )
+    module = _sunk(text)
+    told = [i for i in module.instructions() if "origin" in i.attributes]
+    assert [(i.opcode, i.attributes["origin"]) for i in told] == [
+        (Opcode.TRANSPOSE, '{{"slice"}}')
+    ]  # fmt: skip
+
+
+def test_an_array_that_a_loop_changes_stays(plain: str) -> None:
+    text = changed(
+        plain,
+        ("tuple(next, y, weights)", "tuple(next, y, other)"),
+        ("zero = s32[] constant(0)\n  layer",
+         "zero = s32[] constant(0)\n  other = f32[4,8,6]{2,1,0} iota(), iota_dimension=0\n  layer"),
+    )  # fmt: skip
+    assert reasons_to_stay(PASS, text) == []
+
+
+def test_arrays_that_no_loop_takes_are_not_remarked_on() -> None:
+    text = (
+        "HloModule m\n\nENTRY e {\n  x = f32[8,4]{1,0} parameter(0)\n"
+        "  ROOT t = f32[4,8]{1,0} transpose(x), dimensions={1,0}\n}"
+    )
+    assert reasons_to_stay(PASS, text) == []
+
+
 _LOWER = "ROOT lower = bf16[6,1,8]{2,1,0} convert(layer)"
 _SUM = "sum = f32[6,1,8]{2,1,0} add(layer, more)\n  " + _LOWER.replace("layer", "sum")
 _FUSED = {
@@ -208,6 +277,12 @@ def test_fusions_that_do_more_keep_an_array(fused: str, lines: str, reason: str)
     assert told.endswith(reason)
 
 
+def test_custom_fusions_keep_an_array(fused: str) -> None:
+    custom = changed(fused, (_FUSION, _FUSION.replace("kLoop", "kCustom")))
+    (told,) = reasons_to_stay(PASS, custom)
+    assert told.endswith(" is a custom fusion")
+
+
 def test_an_array_that_a_fusion_gives_out_stays(fused: str) -> None:
     body = fused[fused.index("fused_slice {") : fused.index("layers {")]
     text = changed(
@@ -217,8 +292,7 @@ def test_an_array_that_a_fusion_gives_out_stays(fused: str) -> None:
         ("layer = f32[1,8,6]{1,0,2} fusion(weights, i)", "all = f32[4,8,6]{1,0,2} fusion(weights)"),
         ("f32[8,6]{0,1} bitcast(layer)", "f32[8,6]{0,1} broadcast(g), dimensions={0}"),
     )  # fmt: skip
-    (told,) = reasons_to_stay(PASS, text)
-    assert told.endswith("does more with it than to take slices")
+    assert reasons_to_stay(PASS, text) == ["transposed as before: %fused_slice returns it"]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hloopt.analysis.dataflow.slots import Index
 from hloopt.ir.computation import Computation
+from hloopt.ir.indexed_operands import operand_numbers
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.loop_state import only_copies
 from hloopt.ir.opcode import Opcode
 from hloopt.ir.shapes.shape import Shape, tuple_shape
+
+_WHOLE = -1
+"""In place of the number of an element: all of a tuple."""
 
 
 class Place(NamedTuple):
@@ -36,18 +40,67 @@ def readers(place: Place) -> Iterator[tuple[Instruction, int]]:
             if user.tuple_index == path[0]:
                 yield user, 0
         else:
-            for number, operand in enumerate(user.operands):
-                if operand is value:
-                    yield user, number
+            for number in operand_numbers(user, value):
+                yield user, number
+
+
+def handed_on(user: Instruction, operand: int, path: Index) -> Place | None:
+    """The place behind a tuple, an element of one, or an optimization barrier; else None. O(1)."""
+    match user.opcode:
+        case Opcode.GET_TUPLE_ELEMENT:
+            return Place(user, path[1:])
+        case Opcode.TUPLE:
+            return Place(user, (operand, *path))
+        case Opcode.OPT_BARRIER:
+            return Place(user, path)
+    return None
+
+
+class Places:
+    """The ways of many arrays through tuples and calls, while only users of arrays change."""
+
+    def __init__(self) -> None:
+        self._of_tuples: dict[Instruction, dict[int, list[tuple[Instruction, int]]]] = {}
+        self._parameters: dict[Computation, list[Instruction]] = {}
+
+    def parameters(self, computation: Computation) -> list[Instruction]:
+        """Its parameters by number. O(instructions) the first time."""
+        found = self._parameters.get(computation)
+        if found is None:
+            found = self._parameters[computation] = computation.parameters
+        return found
+
+    def readers(self, place: Place) -> Iterable[tuple[Instruction, int]]:
+        """As the function. O(what is found); for a tuple O(its users) the first time."""
+        value, path = place
+        if not path:
+            return readers(place)
+        found = self._of_tuples.get(value)
+        if found is None:
+            found = self._of_tuples[value] = {}
+            for user in value.users:
+                is_element = user.opcode is Opcode.GET_TUPLE_ELEMENT
+                wanted = user.tuple_index if is_element else _WHOLE
+                found.setdefault(wanted, []).extend((user, n) for n in operand_numbers(user, value))
+        return (*found.get(path[0], ()), *found.get(_WHOLE, ()))
+
+
+def with_leaves(shape: Shape, leaves: Mapping[Index, Shape]) -> Shape:
+    """A shape with other leaves. O(elements on the way)."""
+    if () in leaves:
+        return leaves[()]
+    inside: dict[int, dict[Index, Shape]] = {}
+    for path, leaf in leaves.items():
+        inside.setdefault(path[0], {})[path[1:]] = leaf
+    elements = list(shape.elements)
+    for number, below in inside.items():
+        elements[number] = with_leaves(elements[number], below)
+    return tuple_shape(elements)
 
 
 def with_leaf(shape: Shape, path: Index, leaf: Shape) -> Shape:
     """A shape with another leaf. O(elements on the way)."""
-    if not path:
-        return leaf
-    elements = list(shape.elements)
-    elements[path[0]] = with_leaf(elements[path[0]], path[1:], leaf)
-    return tuple_shape(elements)
+    return with_leaves(shape, {path: leaf})
 
 
 def hands_on(loop: Instruction, path: Index) -> bool:

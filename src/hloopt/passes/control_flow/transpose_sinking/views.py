@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hloopt.analysis.dataflow.slots import Index
+from hloopt.ir.attributes.typed import fusion_kind_of
 from hloopt.ir.attributes.values.numbers import parse_ints
 from hloopt.ir.computation import Computation
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
+from hloopt.ir.shapes.leaf_shards import SHARDY
 from hloopt.ir.shapes.shape import Shape
-from hloopt.passes.memory_space.places import Place, called_elsewhere, hands_on, readers
+from hloopt.passes.memory_space.places import Place, Places, called_elsewhere, handed_on, hands_on
 
 Dimensions = tuple[int, ...]
 """For each dimension of a view the dimension of the array as it was before it was transposed."""
@@ -29,8 +30,6 @@ class Read:
 
     slicing: Instruction
     dimensions: Dimensions
-    parameter: Instruction | None
-    """The parameter of the fusion that it is in, from which it takes the view."""
 
 
 def transposed_dimensions(value: Instruction) -> Dimensions | None:
@@ -56,9 +55,11 @@ class Views:
 
     transpose: Instruction
     """The transpose, or a fusion of nothing else."""
+    ways: Places
     places: dict[Place, None] = field(default_factory=dict)
     bitcasts: dict[Instruction, None] = field(default_factory=dict)
-    """Outside of fusions."""
+    fusions: dict[Instruction, None] = field(default_factory=dict)
+    """The fusions that take it."""
     reads: list[Read] = field(default_factory=list)
     loops: dict[Instruction, None] = field(default_factory=dict)
     """The loops that hand it on."""
@@ -83,34 +84,37 @@ class Views:
                 raise NotSunk(f"%{instruction.parent.name} returns it")
             if instruction.has_control_dependencies and not path:
                 raise NotSunk(f"%{instruction.name} has control dependencies")
-            if "sharding" in instruction.attributes:
+            if _has_sharding(instruction):
                 raise NotSunk(f"%{instruction.name} has a sharding, of its dimensions")
-            for user, operand in readers(place):
+            for user, operand in self.ways.readers(place):
                 waiting += self._behind(user, operand, path, dimensions)
 
     def _behind(
         self, user: Instruction, operand: int, path: Index, dimensions: Dimensions
     ) -> list[_View]:
         """The places behind an instruction that hands an array on; none behind one that slices."""
+        following = handed_on(user, operand, path)
+        if following is not None:
+            return [(following, dimensions)]
         match user.opcode:
-            case Opcode.GET_TUPLE_ELEMENT:
-                return [(Place(user, path[1:]), dimensions)]
-            case Opcode.TUPLE:
-                return [(Place(user, (operand, *path)), dimensions)]
-            case Opcode.OPT_BARRIER:
-                return [(Place(user, path), dimensions)]
             case Opcode.BITCAST:
                 self.bitcasts[user] = None
                 return [(Place(user), _renumbered(user, dimensions))]
             case Opcode.DYNAMIC_SLICE:
-                self.reads.append(_read(user, dimensions, None))
+                self.reads.append(_read(user, dimensions))
                 return []
             case Opcode.FUSION:
-                self.reads += _fused_reads(user, operand, dimensions)
-                return []
+                return [(self._inside(user, operand), dimensions)]
             case Opcode.WHILE if hands_on(user, path):
                 return self._through(user, path, dimensions)
         raise NotSunk(f"%{user.name} does more with it than to take slices")
+
+    def _inside(self, fusion: Instruction, operand: int) -> Place:
+        """The parameter of a fusion that takes the array."""
+        if fusion_kind_of(fusion) == "kCustom":
+            raise NotSunk(f"%{fusion.name} is a custom fusion")
+        self.fusions[fusion] = None
+        return Place(self.ways.parameters(fusion.called[0])[operand])
 
     def _through(self, loop: Instruction, path: Index, dimensions: Dimensions) -> list[_View]:
         """The places in a loop that hands the array on, and behind it."""
@@ -119,32 +123,20 @@ class Views:
         if elsewhere is not None:
             raise NotSunk(f"%{elsewhere.name} is called from several places")
         self._entered[loop.called[0]] = path
-        inside = [Place(called.parameters[0], path) for called in loop.called]
+        inside = [Place(self.ways.parameters(called)[0], path) for called in loop.called]
         return [(place, dimensions) for place in (*inside, Place(loop, path))]
 
 
-def _fused_reads(fusion: Instruction, operand: int, dimensions: Dimensions) -> Iterator[Read]:
-    (body,) = fusion.called
-    parameter = body.parameters[operand]
-    waiting = [(parameter, dimensions)]
-    while waiting:
-        value, dimensions = waiting.pop()
-        if value.is_root:
-            raise NotSunk(f"%{fusion.name} does more with it than to take slices")
-        for user in value.users:
-            if user.opcode is Opcode.BITCAST:
-                waiting.append((user, _renumbered(user, dimensions)))
-            elif user.opcode is Opcode.DYNAMIC_SLICE:
-                yield _read(user, dimensions, parameter)
-            else:
-                raise NotSunk(f"%{fusion.name} does more with it than to take slices")
+def _has_sharding(instruction: Instruction) -> bool:
+    attributes = instruction.attributes
+    return "sharding" in attributes or SHARDY in attributes.get("frontend_attributes", "")
 
 
-def _read(slicing: Instruction, dimensions: Dimensions, parameter: Instruction | None) -> Read:
+def _read(slicing: Instruction, dimensions: Dimensions) -> Read:
     whole = slicing.operands[0].shape
     if slicing.shape.element_count() * 2 > whole.element_count():
         raise NotSunk(f"%{slicing.name} takes more than half of it")
-    return Read(slicing, dimensions, parameter)
+    return Read(slicing, dimensions)
 
 
 def _renumbered(bitcast: Instruction, dimensions: Dimensions) -> Dimensions:

@@ -10,7 +10,7 @@ from hloopt.ir.attributes.values import parse_string
 from hloopt.ir.custom_targets import NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.memory_space.places import Place, readers
+from hloopt.passes.memory_space.places import Place, handed_on, readers
 
 TO_HOST = "MoveToHost"
 TO_DEVICE = "MoveToDevice"
@@ -55,13 +55,10 @@ def steps(place: Place) -> Iterator[Step]:
 
 def _step(place: Place, user: Instruction, operand: int) -> Step:
     path = place.path
+    following = handed_on(user, operand, path)
+    if following is not None:
+        return Step(user, Use.HANDS_ON, (following,))
     match user.opcode:
-        case Opcode.GET_TUPLE_ELEMENT:
-            return Step(user, Use.HANDS_ON, (Place(user, path[1:]),))
-        case Opcode.TUPLE:
-            return Step(user, Use.HANDS_ON, (Place(user, (operand, *path)),))
-        case Opcode.OPT_BARRIER:
-            return Step(user, Use.HANDS_ON, (Place(user, path),))
         case Opcode.WHILE if _has_its_own(user):
             return Step(user, Use.HANDS_ON, _in_loop(user, place))
         case Opcode.ASYNC_START if _runs_on_host(user):

@@ -8,7 +8,7 @@ from hloopt.ir.custom_targets import NEW_BUFFERS, custom_call_target
 from hloopt.ir.instruction import Instruction
 from hloopt.ir.loop_state import only_copies
 from hloopt.ir.opcode import Opcode
-from hloopt.passes.memory_space.places import Place, called_elsewhere, hands_on, readers
+from hloopt.passes.memory_space.places import Place, called_elsewhere, handed_on, hands_on, readers
 from hloopt.passes.memory_space.residuals.fusions import fused_reads, fused_write
 from hloopt.passes.memory_space.residuals.stacks import Access, NotOffloaded, Stack
 
@@ -130,18 +130,12 @@ class _Walk:
 
     def _handed_on(self, user: Instruction, operand: int, index: Index) -> Place | None:
         match user.opcode:
-            case Opcode.GET_TUPLE_ELEMENT:
-                return Place(user, index[1:])
-            case Opcode.TUPLE:
-                return Place(user, (operand, *index))
-            case Opcode.OPT_BARRIER:
-                return Place(user, index)
             case Opcode.COPY if user.shape is user.operands[0].shape and not index:
                 self._stack.copies.append(user)
                 return Place(user)
             case Opcode.BITCAST if only_copies(user):
                 return Place(user)
-        return None
+        return handed_on(user, operand, index)
 
 
 def _check_called_once(loop: Instruction) -> None:
