@@ -247,3 +247,15 @@ def test_slices_that_are_taken_for_all_trips_at_once_lose_their_notes() -> None:
     assert of_stacks
     assert not has_notes(of_stacks)
     assert has_notes(found)
+
+
+def test_slices_that_go_by_a_loop_further_out_keep_their_notes_where_one_is_unrolled() -> None:
+    """They are where they were in all trips of the inner loop, at rows of the outer one."""
+    module = parse_module(nested(3, 4))
+    annotate(module)
+    options = {"unroll_strategy": "double-buffer", "loops": ["v"]}
+    assert create_pass("double-buffer-loop-unrolling", options).run(module, PassContext())
+    rows = list(module.instructions(Opcode.DYNAMIC_SLICE))
+    assert len(rows) == 2
+    assert all(has_notes([row]) for row in rows)
+    assert false_notes(module) == []
