@@ -193,7 +193,26 @@ def test_a_wrong_product_as_an_integer_is_found_in_spite_of_that() -> None:
     mismatch = compare(PRODUCT, wrong)
     assert mismatch is not None
     assert mismatch.is_decided
-    assert mismatch.reason.startswith("with f32 for all narrower floats, ")
+
+
+def test_one_too_much_is_found_where_the_sum_is_exact() -> None:
+    """A bitcast-convert leaves no program with f32 for all narrower floats."""
+    small = PRODUCT.replace("s32[8,64]{1,0} parameter", "s8[8,64]{1,0} parameter").replace(
+        "s32[64,8]{1,0} parameter", "s8[64,8]{1,0} parameter"
+    )
+    exact = small.replace("ROOT d", "d").removesuffix("}\n") + (
+        "  f = bf16[8]{0} parameter(2)\n  b = u16[8]{0} bitcast-convert(f)\n"
+        "  ROOT t = (s32[8,8]{1,0}, u16[8]{0}) tuple(d, b)\n}\n"
+    )
+    wrong = exact.replace(
+        "  ROOT t",
+        "  one = s32[] constant(1)\n  ones = s32[8,8]{1,0} broadcast(one), dimensions={}\n"
+        "  more = s32[8,8]{1,0} add(d, ones)\n  ROOT t",
+    ).replace("tuple(d, b)", "tuple(more, b)")
+    assert compare(exact, exact) is None
+    mismatch = compare(exact, wrong)
+    assert mismatch is not None
+    assert mismatch.is_decided
 
 
 @pytest.mark.parametrize(
@@ -216,7 +235,11 @@ def test_products_that_are_rounded_before_they_are_integers(
 ENTRY e {{
   x = {left}[4]{{0}} parameter(0)
   y = {right}[4]{{0}} parameter(1)
-  ROOT d = {result}[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+  d = {result}[] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+  l = {left}[1,4,1]{{2,1,0}} reshape(x)
+  r = {right}[4,1,1]{{2,1,0}} reshape(y)
+  c = {result}[1,1,1] convolution(l, r), window={{size=4}}, dim_labels=b0f_0io->b0f
+  ROOT t = ({result}[], {result}[1,1,1]) tuple(d, c)
 }}
 """)
-    assert [i.name for i in PathTypes(module).movable_roundings()] == ["d"] * is_rounded
+    assert [i.name for i in PathTypes(module).movable_roundings()] == ["d", "c"] * is_rounded

@@ -28,6 +28,10 @@ LOW_SUM = MODULE.replace(
     "s = f32[4,8] add(x, z)", "b = bf16[4,8] add(x, z) s = f32[4,8] convert(b)"
 )
 """A sum is rounded that goes nowhere but out."""
+LOW_OTHER_OPERAND = MODULE.replace(
+    "d = f32[4,4] dot(a, y)",
+    "n = bf16[8,4] convert(y) w = f32[8,4] convert(n) d = f32[4,4] dot(a, w)",
+)
 OTHER_VALUE = MODULE.replace(
     "a = f32[4,8] multiply(x, z)",
     """m = bf16[4,8] multiply(x, z) c = f32[] constant(1.001)
@@ -92,6 +96,16 @@ def test_what_does_not_come_of_rounded_operands_keeps_its_precision(each: bool) 
 def test_a_difference_smaller_than_the_rounding_is_found(each: bool) -> None:
     with pytest.raises(PassFailure, match=r"with f32 for all narrower floats, output\{0\}"):
         validate(Rewriting(OTHER_VALUE), each=each)
+
+
+@both_ways
+def test_which_operand_was_rounded_is_not_told_apart(each: bool) -> None:
+    """As docs/limits.md says: results may be off by the rounding of one operand, wherever."""
+    made = Rewriting(LOW_OTHER_OPERAND)
+    made.read_type = lambda instruction, operand: (
+        _bf16_in_dots(instruction, operand) if operand == 0 else None
+    )
+    validate(made, each=each)
 
 
 @both_ways

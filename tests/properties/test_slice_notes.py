@@ -70,6 +70,36 @@ OF_RESULTS = (
     )
 )
 """A slice is of what a collective gives."""
+SOME_TRIPS = ROWS.replace(
+    "  row = f32[1,4] dynamic-slice(in, i, zero), dynamic_slice_sizes={1,4}",
+    """  four = s32[] constant(4)
+  early = pred[] compare(i, four), direction=LT
+  both = (f32[8,4], s32[]) tuple(in, i)
+  row = f32[1,4] conditional(early, both, both), true_computation=here, false_computation=before""",
+).replace(
+    "condition {",
+    """here {
+  p = (f32[8,4], s32[]) parameter(0)
+  in = f32[8,4] get-tuple-element(p), index=0
+  i = s32[] get-tuple-element(p), index=1
+  zero = s32[] constant(0)
+  ROOT r = f32[1,4] dynamic-slice(in, i, zero), dynamic_slice_sizes={1,4}
+}
+
+before {
+  p = (f32[8,4], s32[]) parameter(0)
+  in = f32[8,4] get-tuple-element(p), index=0
+  i = s32[] get-tuple-element(p), index=1
+  zero = s32[] constant(0)
+  two = s32[] constant(2)
+  k = s32[] subtract(i, two)
+  ROOT r = f32[1,4] dynamic-slice(in, k, zero), dynamic_slice_sizes={1,4}
+}
+
+condition {""",
+    1,
+)
+"""Slices are taken in branches: one would be before its array in the first trips."""
 NESTED = """HloModule nested
 
 few {
@@ -183,6 +213,7 @@ PROGRAMS = {
     "rows": ROWS,
     "every trip": EVERY_TRIP,
     "of results": OF_RESULTS,
+    "some trips": SOME_TRIPS,
     "nested": nested(3, 4),
     "nested, one trip outside": nested(1, 4),
     "nested, one trip inside": nested(3, 1),
@@ -216,3 +247,15 @@ def test_slices_that_are_taken_for_all_trips_at_once_lose_their_notes() -> None:
     assert of_stacks
     assert not has_notes(of_stacks)
     assert has_notes(found)
+
+
+def test_slices_that_go_by_a_loop_further_out_keep_their_notes_where_one_is_unrolled() -> None:
+    """They are where they were in all trips of the inner loop, at rows of the outer one."""
+    module = parse_module(nested(3, 4))
+    annotate(module)
+    options = {"unroll_strategy": "double-buffer", "loops": ["v"]}
+    assert create_pass("double-buffer-loop-unrolling", options).run(module, PassContext())
+    rows = list(module.instructions(Opcode.DYNAMIC_SLICE))
+    assert len(rows) == 2
+    assert all(has_notes([row]) for row in rows)
+    assert false_notes(module) == []

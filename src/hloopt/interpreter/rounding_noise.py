@@ -17,7 +17,7 @@ import numpy as np
 from hloopt.interpreter.arithmetic.conversions import converted
 from hloopt.interpreter.exactness import has_last_bits, is_inexact, rounds, sums_are_exact
 from hloopt.interpreter.kernels import Function
-from hloopt.interpreter.values import Array, Value, computing_type, float_info
+from hloopt.interpreter.values import Array, Value, computing_type, float_info, widened
 from hloopt.ir.attributes.typed import window_of
 from hloopt.ir.attributes.values import parse_dim_labels, parse_ints
 from hloopt.ir.instruction import Instruction
@@ -95,17 +95,17 @@ class RoundingNoise:
 
     def _moving(self, dtype: np.dtype[Any], kernel: Function) -> Function:
         def run(instruction: Instruction, *operands: Value) -> Value:
-            return self._moved(instruction, kernel(instruction, *operands), dtype)
+            value = kernel(instruction, *operands)
+            if not isinstance(value, tuple) and value.dtype.kind in "iu":
+                return self._moved_before_cut(instruction, value, dtype, operands)
+            return self._moved(instruction, value, dtype)
 
         return run
 
     def _moved(self, instruction: Instruction, value: Value, dtype: np.dtype[Any]) -> Value:
-        """A value off by half a unit in the last place of a type, where the type cannot hold it;
-        integers, that a sum was cut to after it was rounded to the type, by one at least."""
+        """A value off by half a unit in the last place of a type, where the type cannot hold it."""
         if isinstance(value, tuple):
             return tuple(self._moved(instruction, element, dtype) for element in value)
-        if value is not None and value.dtype.kind in "iu":
-            return self._moved_before_cut(instruction, value, dtype)
         if value is None or value.dtype.kind not in "fV" or value.dtype.itemsize <= dtype.itemsize:
             return value
         half = self._pattern(instruction, value) * np.float32(float_info(dtype).eps / 2)
@@ -115,13 +115,20 @@ class RoundingNoise:
         return np.where(is_inexact & np.isfinite(found), found, value)
 
     def _moved_before_cut(
-        self, instruction: Instruction, value: Array, dtype: np.dtype[Any]
+        self,
+        instruction: Instruction,
+        value: Array,
+        dtype: np.dtype[Any],
+        operands: tuple[Value, ...],
     ) -> Array:
+        """Integers that a sum was cut to after it was rounded to a type, off by half a unit in its
+        last place there and by one at least, where the sum may not be the integer itself."""
         half = np.abs(value.astype(np.float64)) * float(float_info(dtype).eps / 2)
         found = value + self._pattern(instruction, value) * np.maximum(np.ceil(half), 1)
         limits = np.iinfo(value.dtype)
         is_held = (found >= limits.min) & (found <= limits.max)
-        return np.where(is_held, found, value).astype(value.dtype)
+        moves = is_held & ~_is_exact_before_cut(instruction, value, dtype, operands)
+        return np.where(moves, found, value).astype(value.dtype)
 
     def _moved_in_steps(self, instruction: Instruction, value: Value, terms: int) -> Value:
         """Sums off by what rounding each step does where all terms have one sign: half a unit in
@@ -249,3 +256,21 @@ def _error_of_sum(instruction: Instruction, terms: int, operands: tuple[Value, .
 
 
 _OF_PRODUCTS = (Opcode.DOT, Opcode.CONVOLUTION, Opcode.RAGGED_DOT)
+
+
+def _is_exact_before_cut(
+    instruction: Instruction, value: Array, dtype: np.dtype[Any], operands: tuple[Value, ...]
+) -> Array:
+    """The integers below which a type has all, where they are exact sums of products of integers.
+
+    At the first integer that the type skips, a sum may have been rounded.
+    """
+    if instruction.opcode not in _OF_PRODUCTS:
+        return np.zeros(value.shape, bool)
+    factors = [widened(operand) for operand in operands[:2]]
+    is_integral = all(np.array_equal(factor, np.trunc(factor)) for factor in factors)
+    if not is_integral or not sums_are_exact(factors, terms_of(instruction)):
+        return np.zeros(value.shape, bool)
+    info = float_info(dtype)
+    limit = min(2 / float(info.eps), np.floor(float(info.max)))
+    return np.asarray(np.abs(value.astype(np.float64)) < limit)

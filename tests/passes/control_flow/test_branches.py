@@ -10,11 +10,13 @@ from hloopt.passes.control_flow.branch_contents import BranchContents, only_forw
 from hloopt.passes.control_flow.branches import (
     apart_from_others,
     branches_of,
+    call_both_branches,
     call_branch,
     callers_of_branch,
     own_branches,
     runs_asynchronously,
 )
+from hloopt.passes.rewriting.slice_places import has_notes
 from hloopt.text import parse_module
 
 CALLERS = """HloModule m
@@ -176,3 +178,22 @@ def test_branches_of_tuples_and_their_elements_compute_nothing() -> None:
     module = parse_module(CONTENTS)
     forwards = {name for name, c in module.computations.items() if only_forwards(c)}
     assert forwards == {"forwarding", "e"}
+
+
+NOTED = """HloModule m
+noted { a = f32[8] parameter(0) i = s32[] constant(1)
+  ROOT s = f32[1] dynamic-slice(a, i), dynamic_slice_sizes={1},
+    backend_config={"dynamic_slice_config":{"byte_offset":4}} }
+plain { a = f32[8] parameter(0) ROOT s = f32[1] slice(a), slice={[1:2]} }
+ENTRY e { q = pred[] parameter(0) a = f32[8] parameter(1)
+  ROOT c = f32[1] conditional(q, a, a), true_computation=noted, false_computation=plain }"""
+
+
+def test_branches_that_both_run_lose_notes_on_slices() -> None:
+    """What the conditional runs keeps them: others may run it, too."""
+    module = parse_module(NOTED)
+    noted, plain = module.entry.root.called
+    first, second = call_both_branches(module.entry.root)
+    assert has_notes(noted.instructions)
+    assert not has_notes(first.called[0].instructions)
+    assert second.called == (plain,)

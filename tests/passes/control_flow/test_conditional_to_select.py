@@ -10,6 +10,7 @@ from hloopt.ir import Opcode
 from hloopt.pass_framework.applications import Applications
 from hloopt.pass_framework.base import PassContext
 from hloopt.pass_framework.registry import create_pass
+from hloopt.passes.rewriting.slice_places import has_notes
 from hloopt.text import parse_module
 
 PASS = "conditional-to-select"
@@ -47,6 +48,18 @@ def test_what_is_applied_to_elements_has_no_conditionals(choice: str) -> None:
     assert next(module.instructions(Opcode.CONDITIONAL), None) is None
     assert {"t", "f"}.isdisjoint(module.computations)
     assert Reference(parse_module(text), RunSettings()).compare(module) is None
+
+
+def test_notes_on_slices_go_that_are_true_of_what_a_branch_alone_does() -> None:
+    branch = """z = f32[2] constant({1, 2}) i = s32[] convert(a)
+      s = f32[1] dynamic-slice(z, i), dynamic_slice_sizes={1},
+        backend_config={"dynamic_slice_config":{"byte_offset":0}}
+      ROOT r = f32[] reshape(s)"""
+    module = run_checked(PASS, applied(branch=branch))
+    assert next(module.instructions(Opcode.CONDITIONAL), None) is None
+    found = list(module.instructions(Opcode.DYNAMIC_SLICE))
+    assert found
+    assert not has_notes(found)
 
 
 def test_what_that_calls_has_none_either() -> None:

@@ -28,7 +28,10 @@ def module_with(
     return parse_module(f"""HloModule m
 f {{ a = f32[8,4] parameter(0) i = s32[] parameter(1) z = s32[] parameter(2)
   ROOT s = f32[1,4] dynamic-slice(a, i, z), dynamic_slice_sizes={{1,4}} }}
+h {{ a = f32[8,4] parameter(0) i = s32[] parameter(1) z = s32[] parameter(2)
+  ROOT s = f32[1,4] dynamic-slice(a, i, z), dynamic_slice_sizes={{1,4}}, {config(note)} }}
 g {{ a = f32[8,4] parameter(0) i = s32[] parameter(1) z = s32[] parameter(2)
+  deeper = f32[1,4] call(a, i, z), to_apply=h
   ROOT s = f32[1,4] dynamic-slice(a, i, z), dynamic_slice_sizes={{1,4}}, {config(note)} }}
 ENTRY e {{ a = f32[8,4] parameter(0) i = s32[] parameter(1) z = s32[] parameter(2)
   called = f32[1,4] call(a, i, z), to_apply=g
@@ -67,6 +70,14 @@ def test_notes_in_what_is_called_elsewhere_too_go() -> None:
     leave_loop([called])
     assert note_of(module.computations["g"].root) is None
     assert not has_notes([called])
+
+
+def test_notes_go_in_what_one_computation_calls_that_is_called_elsewhere_too() -> None:
+    module = module_with({"loop_index": 0, "byte_stride": 16})
+    g, h = module.computations["g"], module.computations["h"]
+    assert [caller.parent for caller in h.callers] == [g]
+    leave_loop([module.entry["called"]])
+    assert note_of(h.root) is None
 
 
 @pytest.mark.parametrize(

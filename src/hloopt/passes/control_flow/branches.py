@@ -12,6 +12,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.module import Module
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.rewriting.replace import inherit
+from hloopt.passes.rewriting.slice_places import forget_slices, has_notes
 
 
 def runs_asynchronously(instruction: Instruction) -> bool:
@@ -63,6 +64,20 @@ def call_branch(conditional: Instruction, number: int) -> Instruction:
     )
     inherit(conditional, call)
     return call
+
+
+def call_both_branches(conditional: Instruction) -> list[Instruction]:
+    """New calls of both branches, each of which runs where the other one did as well.
+
+    Notes on slices in them go, which may be true only where the branch did run. O(1), and
+    O(instructions of both and of what they call) to find notes.
+    """
+    calls = [call_branch(conditional, 0), call_branch(conditional, 1)]
+    for call in calls:
+        if has_notes(call.called[0].instructions):
+            call.set_called((clone_to_change(call.called[0]),))
+            forget_slices(call.called[0].instructions)
+    return calls
 
 
 def own_branches(conditional: Instruction) -> dict[Computation, Computation]:

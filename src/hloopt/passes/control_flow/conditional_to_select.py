@@ -13,7 +13,7 @@ from hloopt.ir.ordering import repair_schedule
 from hloopt.pass_framework.base import ModulePass, PassContext, XlaPass, register
 from hloopt.passes.call_graph.call_inliner import CallInliner, Inliner
 from hloopt.passes.control_flow.branch_contents import BranchContents
-from hloopt.passes.control_flow.branches import call_branch
+from hloopt.passes.control_flow.branches import call_both_branches
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.rewriting.selects import select_between, why_no_select
 from hloopt.passes.simplification.dce import remove_unreachable, unreachable_computations
@@ -84,7 +84,7 @@ def _why_not(
 
 def _replace(conditional: Instruction) -> list[Instruction]:
     """Replace the conditional by calls of both branches and selects; returns the calls."""
-    first, second = calls = [call_branch(conditional, 0), call_branch(conditional, 1)]
+    first, second = calls = call_both_branches(conditional)
     decision = conditional.operands[0]
     if decision.shape.type_name != "pred":  # an index: all but 0 is the last branch
         shape = decision.shape.with_element_type("pred")

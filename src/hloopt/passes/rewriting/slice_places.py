@@ -25,15 +25,15 @@ from hloopt.ir.shapes.element_type import ELEMENT_TYPES
 def restate_slices(body: Iterable[Instruction], *, later: int, factor: int) -> None:
     """State where slices of a loop's body are whose first trip was so many trips `later`.
 
-    Further trips are `factor` times as far apart; 0 for what runs once. Notes on loops further out
-    go, and all in computations that are called in several places. O(instructions of the body and of
+    Further trips are `factor` times as far apart; 0 for what runs once. Notes on other loops stay,
+    but all in computations that are called in several places go. O(instructions of the body and of
     what it calls).
     """
     for instruction, depth, is_own in _with_called(body):
         note = _Note.of(instruction)
         if note is None or note.loop is None:
             continue
-        if not is_own or note.loop > depth:
+        if not is_own:
             _forget(instruction)
         elif note.loop == depth:
             stride = factor * note.stride

@@ -8,7 +8,7 @@ from hloopt.ir.instruction import Instruction
 from hloopt.ir.literals.literal import canonical_literal
 from hloopt.ir.opcode import Opcode
 from hloopt.passes.control_flow.branch_contents import BranchContents, only_forwards
-from hloopt.passes.control_flow.branches import call_branch
+from hloopt.passes.control_flow.branches import call_both_branches, call_branch
 from hloopt.passes.rewriting.replace import replace_instruction
 from hloopt.passes.rewriting.selects import select_between, why_no_select
 
@@ -69,14 +69,14 @@ class Removal:
 def replace_by_calls(conditional: Instruction) -> list[Instruction]:
     """Replace a conditional by a call of the known branch, or by calls of both and selects.
 
-    Returns the calls. O(subshapes + users).
+    Returns the calls. O(subshapes + users + instructions of the branches and of what they call).
     """
     number = known_branch(conditional)
     if number is not None:
         calls = [call_branch(conditional, number)]
         replacement = calls[0]
     else:
-        calls = [call_branch(conditional, 0), call_branch(conditional, 1)]
+        calls = call_both_branches(conditional)
         replacement = select_between(conditional.operands[0], *calls)
     replace_instruction(conditional, replacement)
     return calls
