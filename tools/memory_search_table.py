@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--most", type=int, help="only steps whose entry has that many instructions at most"
     )
-    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--iterations", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="renew the table of the document")
