@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.properties.slice_notes import annotate, false_notes
+from tests.properties.slices.notes import annotate, false_notes
 
 from hloopt.diagnostics import HloError
 from hloopt.ir import Opcode
