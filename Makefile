@@ -18,8 +18,8 @@ TABLES ?= algebraic_simplifier bfloat16_conversion_folding bfloat16_propagation 
 	reshape_mover tuple_simplifier unflatten_call_graph while_loop_all_reduce_code_motion \
 	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
-# The tests of a file share what they have read: they run in one process.
-IN_PARALLEL = -n $(PYTEST_WORKERS) --dist loadfile
+# Tests of a file share what they have read, so most run in one process; one without tests takes some over.
+IN_PARALLEL = -n $(PYTEST_WORKERS) --dist worksteal
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
 COUNT ?=
