@@ -18,7 +18,8 @@ TABLES ?= algebraic_simplifier bfloat16_conversion_folding bfloat16_propagation 
 	reshape_mover tuple_simplifier unflatten_call_graph while_loop_all_reduce_code_motion \
 	while_loop_simplifier while_loop_trip_count_annotator shape_inference verifier
 PYTEST_WORKERS ?= 2
-# Tests of a file share what they have read, so most run in one process; one without tests takes some over.
+# Tests of a file share what they have read, so most run in one process; one without tests takes
+# some over.
 IN_PARALLEL = -n $(PYTEST_WORKERS) --dist worksteal
 # Of the sweeps over random inputs: the same seed gives the same inputs.
 SEED ?= 0
@@ -77,7 +78,7 @@ test-slow: $(XLA) ## the slow tests and those that compare with XLA; of large se
 	$(BIN)/python -m pytest $(IN_PARALLEL) -m 'slow or oracle' --sample-seed $(SEED)
 
 .PHONY: test-whole
-test-whole: $(XLA) ## the slow tests of samples on all there is (1 hour), and how many that is; resumes
+test-whole: $(XLA) ## the slow tests of samples on all there is, and how many that is; resumes
 	$(BIN)/python -m pytest $(IN_PARALLEL) -rP --whole build/test-whole.txt
 
 .PHONY: lint
